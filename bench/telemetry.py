@@ -25,15 +25,16 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 
 from bench.harness.contestants import ROOT
-from bonny.axn import Axn
 from bonny.client.metering import Requests
+from bonny.compat import measure, span
 from bonny.core.meters import Exemplar, Histogram, ReconcileCounts
 from bonny.core.queue import Priority, Reason
 from bonny.core.records import Action
+from bonny.engine.reconcile import Reconcile
 from bonny.otel.spans import OtelSpans
 from bonny.pipeline import Pipeline
 from bonny.resource import Key
-from bonny.telemetry import attach, detach, execute, measure, span, tracing
+from bonny.telemetry import attach, detach, execute, tracing
 from tests.support.metered import assembled
 from tests.support.tokens import token_of
 
@@ -155,11 +156,11 @@ class Nowhere(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
-def step(axn: Axn[Any]) -> None:
+def step(axn: Reconcile[Any]) -> None:
     """Does nothing."""
 
 
-def axn() -> Axn[Any]:
+def axn() -> Reconcile[Any]:
     metadata = {"name": "m", "namespace": "n", "uid": "u"}
     return token_of({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, action=Action.MODIFY)
 
@@ -171,7 +172,7 @@ async def handled(pipeline: Pipeline, requests: Requests) -> None:
     await (run if tracing.spans is None else tracing.spans.reconcile(made, run, controller="Bench"))
 
 
-async def _run(pipeline: Pipeline, requests: Requests, made: Axn[Any]) -> None:
+async def _run(pipeline: Pipeline, requests: Requests, made: Reconcile[Any]) -> None:
     for _ in range(2):
         with requests.under_way("PATCH", "/api/v1/namespaces/n/configmaps/m") as request:
             request.answered(200)

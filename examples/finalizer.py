@@ -9,6 +9,7 @@ Both may run twice, for example after a crash, so both are idempotent.
 
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from bonny import Axn, Controller, Field, Operator, Retry, Spec, Status, Version, WithConditions
@@ -19,6 +20,7 @@ from bonny.steps import (
     Finalizer,
     Logger,
     PruneDescendants,
+    Reconcile,
 )
 
 
@@ -51,33 +53,34 @@ class BucketController(Controller[Bucket]):
     """Its handlers are `def`, so each runs in a thread: file access blocks."""
 
     def reconcile(self, axn: Axn[Bucket]) -> None:
-        folder = folder_of(axn)
+        folder = folder_of(axn, self.options)
         folder.mkdir(parents=True, exist_ok=True)
         axn.update_status(lambda status: {**status, "folder": str(folder), "phase": "Made"})
 
     def finalize(self, axn: Axn[Bucket]) -> None:
-        wait_until_unused(axn)
-        shutil.rmtree(folder_of(axn), ignore_errors=True)
+        folder = folder_of(axn, self.options)
+        wait_until_unused(axn, folder)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def keep_a_copy(axn: Axn[Bucket]) -> None:
+def keep_a_copy(axn: Reconcile[Bucket]) -> None:
     """Copy the content to a folder that is not deleted."""
-    wait_until_unused(axn)
-    folder = folder_of(axn)
+    folder = folder_of(axn, axn.controller.options)
+    wait_until_unused(axn, folder)
     if folder.exists():
         shutil.copytree(folder, folder.with_name(f"{folder.name}.kept"), dirs_exist_ok=True)
 
 
-def wait_until_unused(axn: Axn[Bucket]) -> None:
+def wait_until_unused(axn: Axn[Bucket], folder: Path) -> None:
     """A handler does not wait: it says that it wants to be called again, and the status says why."""
-    if (folder_of(axn) / "in-use").exists():
+    if (folder / "in-use").exists():
         axn.update_status(lambda status: {**status, "phase": "InUse"})
         raise Retry("the bucket is in use", after=1.0)
 
 
-def folder_of(axn: Axn[Bucket]) -> Path:
+def folder_of(axn: Axn[Bucket], options: Mapping[str, str]) -> Path:
     """Where the files are: the UID keeps it apart from the folders of earlier buckets of the same name."""
-    return Path(axn.options["root"]) / axn.uid
+    return Path(options["root"]) / axn.uid
 
 
 operator = Operator(

@@ -51,7 +51,7 @@ class MyOperator(Controller[Any]):
     def say(self, action: str, axn: Axn[Any]) -> None:
         """Log it with the greeting of the options."""
         team = axn.resource["metadata"]["labels"]["team"]
-        greeting = axn.options["greeting"]
+        greeting = self.options["greeting"]
         log.info("pod", extra={"action": action, "object": str(axn.key), "team": team, "greeting": greeting})
 
 

@@ -8,7 +8,7 @@ operator watches the namespaces in BONNY_WATCH_NAMESPACE.
 import logging
 from typing import Any
 
-from bonny import Axn, Controller, Kind, Operator, Spec, Status, Version, WithConditions
+from bonny import Kind, Operator, Spec, Status, Version, WithConditions, compat
 from bonny.steps import ApplyDescendants, ApplyStatus, DelegateToController
 
 log = logging.getLogger(__name__)
@@ -35,10 +35,10 @@ class MyCustomResource(Version):
     status: MyCustomResourceStatus
 
 
-class GenericController(Controller[Any]):
+class GenericController(compat.Controller[Any]):
     resource = (MyCustomResource, Kind("apps/v1", "Deployment"))
 
-    async def reconcile(self, axn: Axn[Any]) -> None:
+    async def reconcile(self, axn: compat.Axn[Any]) -> None:
         name, api_version, what = axn.identifier()
         log.info("seen", extra={"object": name, "api_version": api_version, "what": what})
         if axn.has_conditions:

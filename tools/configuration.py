@@ -54,11 +54,11 @@ def page() -> str:
     blocks = [LEAD, _table(("variable", "accepted values", "default", "effect"), rows)]
     of_extras = [
         (f"`{name}`", f"`{_name(extra)}`", of.accepts, of.default, of.effect)
-        for extra in present()
+        for extra in present().values()
         for name, of in extra.variables.items()
     ]
     blocks += [EXTRAS_LEAD, _table(("variable", "extra", "accepted values", "default", "effect"), of_extras)]
-    honoured = HONOURED | {name: effect for extra in present() for name, effect in extra.honoured.items()}
+    honoured = HONOURED | {name: effect for extra in present().values() for name, effect in extra.honoured.items()}
     for lead, variables in ((INFORMATIVE_LEAD, INFORMATIVE), (HONOURED_LEAD, honoured)):
         blocks += [lead, _table(("variable", "effect"), [(f"`{name}`", effect) for name, effect in variables.items()])]
     return "\n\n".join(blocks) + "\n"

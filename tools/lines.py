@@ -8,15 +8,17 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from bonny_dev import wheel
 from bonny_dev.lines import code_lines
 
 TEMPLATE: Final = Path(__file__).resolve().parent.parent
 # Of a repository rendered with the default answers. A raise is a commit of its own, whose decision record says what was
 # given up for it. The goals: 10,500 lines, 130 files, 0.75 MB, and 0.45 MB for the wheel of the developer tools.
-BUDGETS: Final = {"code lines": 13_652, "files": 159, "bytes": 1_070_000, "bytes of the wheel": 668_000}
+BUDGETS: Final = {"code lines": 13_277, "files": 158, "bytes": 1_050_000, "bytes of the wheel": 675_000}
 # From a watch line to the user's handler and back to the API: everything on the way, so that it can be read in one
 # sitting. How credentials and proxies are found is not on the way, nor who leads, nor what counts events and metrics.
 PATH: Final = ("core", "calling.py", "deadlines.py", "controller.py", "kinds.py", "resource.py", "errors.py", "axn.py",
@@ -35,6 +37,11 @@ def render(folder: Path) -> Path:
     return project / "vendor"
 
 
+def sum_of(files: Mapping[str, bytes]) -> int:
+    """The code lines of all modules among `files`."""
+    return sum(code_lines(data.decode()) for name, data in files.items() if name.endswith(".py"))
+
+
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bonny-lines-") as folder:
         vendor = render(Path(folder))
@@ -50,7 +57,7 @@ def main() -> int:
             "bytes": sum(path.stat().st_size for path in files if path.suffix != ".whl"),
             "bytes of the wheel": sum(path.stat().st_size for path in files if path.suffix == ".whl"),
         }
-    print(f"{'below vendor/':28}{'now':>11}{'budget':>11}")
+    print(f"{'below vendor/, default set':28}{'now':>11}{'budget':>11}")
     for name, budget in BUDGETS.items():
         over = "  over budget" if measured[name] > budget else ""
         print(f"{name:28}{measured[name]:11,}{budget:11,}{over}")
@@ -63,6 +70,12 @@ def main() -> int:
     print(f"{'code lines of the hot path':28}{hot:11,}")
     for room in sorted({Path(*path.parts[:2]) for path in counts}):
         print(f"  {room.as_posix():26}{lines_of(room):11,}")
+    runtime_files = wheel.sources()
+    none = wheel.selected(runtime_files, ())
+    print(f"{'code lines without extras':28}{sum_of(none):11,}")
+    for name, each in wheel.listed_extras(runtime_files).items():
+        if each.get("folders"):
+            print(f"  {f'extra {name}':26}{sum_of(wheel.selected(runtime_files, (name,))) - sum_of(none):11,}")
     return int(any(measured[name] > budget for name, budget in BUDGETS.items()))
 
 

@@ -72,6 +72,8 @@ def _step(name: str, module: str = "") -> Part:
 
 ASSERTIONS: Final = ("descendant", "no_descendant", "pruned", "status", "condition", "event", "no_event", "requeued")
 
+COMPAT_STEPS: Final = ("step", "SkipObservedGenerations", "AddManagedByLabelToDescendants", "AddMissingGVK")
+
 SCORES: Final = ("least_allocated", "most_allocated", "balanced", "spread")
 
 # In the order of the tree at the top of the module.
@@ -97,7 +99,7 @@ PAGES: Final = (
         (
             Part("bonny/axn.py", ("Axn",), methods=True),
             Part("bonny/core/records.py", ("Action",)),
-            Part("bonny/axn.py", ("State", "ReconcileFailure")),
+            Part("bonny/core/conditions.py", ("ReconcileFailure",)),
             Part("bonny/core/queue.py", ("Reason",)),
             Part("bonny/events.py", ("Event", "EventType")),
             Part("bonny/engine/reconcile.py", ("Reconcile",), signed=True, methods=True),
@@ -132,9 +134,18 @@ PAGES: Final = (
             _step("ApplyDescendants"),
             _step("PruneDescendants"),
             _step("ApplyStatus"),
-            _step("SkipObservedGenerations"),
-            _step("AddManagedByLabelToDescendants", "add_managed_by_label"),
-            _step("AddMissingGVK"),
+        ),
+    ),
+    Page(
+        "compat",
+        "Compat",
+        "bonny/compat/__init__.py",
+        (
+            Part("bonny/compat/axn.py", ("Axn",), signed=True, methods=True),
+            Part("bonny/compat/axn.py", ("State",)),
+            Part("bonny/compat/controller.py", ("Controller",), signed=True),
+            Part("bonny/compat/steps.py", COMPAT_STEPS, signed=True),
+            Part("bonny/compat/telemetry.py", ("attach_logger", "span", "measure"), signed=True),
         ),
     ),
     Page(

@@ -1,42 +1,40 @@
 """Axn: the token of one reconcile. Handlers register the desired state on it; the last steps apply that.
 
-You need it in every handler and step. It says what happened (`action`, `resource`, `reasons`) and collects the desired
-state: descendants, status, conditions, events. Nothing is sent while a handler runs, so a handler test builds a token,
-calls the handler and compares (`bonny_dev.testing.axn`).
+You need it in every handler. It says what happened (`action`, `resource`, `reasons`) and collects the desired state:
+descendants, status, conditions, events. Nothing is sent while a handler runs, so a handler test builds a token, calls
+the handler and compares (`bonny_dev.testing.axn`). Steps and tests see more: what was registered, and the outcome
+(`Reconcile`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import math
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
-from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast, overload
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, cast, overload
 
 from .api import Status, Version
 from .api.version import HasSpec
 from .api.writing import change_by
+from .calling import check_plain
 from .client.api import Client
-from .core.conditions import check_words, condition, steadied, with_condition
-from .core.objects import Item, decode_item
-from .core.ordering import ObjectName, levels
+from .core.conditions import check_words, condition, with_condition
+from .core.objects import Item
+from .core.ordering import Descendant, ObjectName
 from .core.queue import Reason
 from .core.records import Action
 from .core.selector import Selector
 from .engine.context import ReconcileContext, Tasks
+from .engine.stages import Stages
 from .errors import AlreadyApplied, OptionError
 from .events import Event, EventType
 from .kinds import Kind
-from .naming import is_label, is_object_name, is_subdomain
-from .resource import Key, Resource, gvk_of, identify, key_of, printable
+from .naming import check_gvk, is_object_name
+from .resource import Key, Resource, gvk_of, identify, key_of
 
 if TYPE_CHECKING:
     # A controller's handlers take an Axn, and an Axn names its controller: one of the two imports is for types alone.
@@ -48,19 +46,12 @@ M = TypeVar("M", bound=Mapping[str, Any])
 R = TypeVar("R")
 V_co = TypeVar("V_co", covariant=True)
 
-# A handler that keeps asking for a time in the past runs ten times a second, not as often as the event loop can.
-SHORTEST_WAIT: Final = 0.1
-
 StatusChange: TypeAlias = Callable[[Resource], Resource | None]
 """Gets a copy of the status; returns the new status, or None if it changed the copy in place."""
 
 
-class State(StrEnum):
-    """The parts of an axn that were sent already; changing them raises `AlreadyApplied`."""
-
-    DESCENDANTS_APPLIED = "descendants"
-    STATUS_APPLIED = "status"
-    EVENTS_EMITTED = "events"
+Part: TypeAlias = Literal["descendants", "status", "events"]
+"""A part of the desired state; it is sent once."""
 
 
 class HasStatus(Protocol[T]):
@@ -73,116 +64,58 @@ class Handles(Protocol[V_co]):
     """An `Axn[V_co]`. mypy skips an overload whose `self` is the class itself with a protocol in brackets."""
 
     @property
-    def controller(self) -> Controller[V_co]: ...
+    def _controller(self) -> Controller[V_co]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Descendant:
-    """An object that must exist as long as the handled object does."""
-
-    name: ObjectName
-    resource: Resource
-    group: int = 0
-    omit_owner_ref: bool = False
-    adopt: bool = False
-    recreate: bool = False
-    after: tuple[ObjectName, ...] = ()
-    when: Callable[[Resource], bool] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ReconcileFailure:
-    """Why a reconcile failed, as reported in the `Reconciled` condition.
-
-    `reason` is one word in CamelCase; `message` stays the same over retries and never quotes objects.
-    """
-
-    reason: str
-    message: str
-
-
-BeforeApplyDescendants: TypeAlias = "Callable[[list[Resource], Axn[Any]], list[Resource]]"
-BeforeApplyStatus: TypeAlias = "Callable[[Resource, Axn[Any]], Resource]"
-BeforeEmitEvent: TypeAlias = "Callable[[Event, Axn[Any]], Event]"
-AfterProcessed: TypeAlias = "Callable[[Axn[Any]], None]"
-
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class Axn(Generic[V_co]):
-    """One reconcile on its way through the pipeline.
+    """One reconcile, as its handler sees it.
 
     `V_co` is the version class of the controller (`Axn[Widget]`); `Axn[Any]` for objects without one.
     """
 
-    _stage: str | None = None
-    _stages_passed = 0
-    _stage_failed = False
+    action: Action
+    """The change of the object that is handled."""
+
+    resource: Resource
+    """The object as a plain mapping; for `delete` its last known state."""
+
+    reasons: frozenset[Reason] = frozenset()
+    """Why the handler runs."""
+
+    tries: int = 0
+    """Consecutive tries before this one that failed or asked for another try."""
+
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    """The time of this reconcile, in UTC with microseconds. It stays the same while the handler runs."""
+
+    _context: ReconcileContext
+    _controller: Controller[V_co]
+    _kind: Kind
+    _version: type[Version] | None = None
+    _shown: Item
     _spec: object = None
-    _sealed = False
+
+    _descendants: dict[ObjectName, Descendant] = field(init=False, default_factory=dict)
+    _kept: set[ObjectName] = field(init=False, default_factory=set)
+    _looked_at: set[ObjectName] = field(init=False, default_factory=set)
+    _listed: set[tuple[str, str]] = field(init=False, default_factory=set)
+    _found: dict[tuple[str, str], frozenset[Key]] = field(init=False, default_factory=dict)
+    _status_changes: list[StatusChange] = field(init=False, default_factory=list)
+    _conditions: set[str] = field(init=False, default_factory=set)
+    _stages: Stages = field(init=False)
+    # Those to be emitted, each with whether it is dropped if nothing changed.
+    _events: list[tuple[Event, bool]] = field(init=False, default_factory=list)
+    _at_end: list[Callable[[Any], object]] = field(init=False, default_factory=list)
+    _requeue: float | datetime | None = None
+    _halted: bool = False
+    _sent: set[Part] = field(init=False, default_factory=set)
+    _sealed: bool = False
     _loop: asyncio.AbstractEventLoop | None = None
     _calling: Future[Any] | None = None
 
-    def __init__(
-        self,
-        *,
-        action: Action,
-        resource: Resource,
-        kind: Kind,
-        controller: Controller[Any],
-        version: type[Version] | None = None,
-        reasons: frozenset[Reason] = frozenset(),
-        tries: int = 0,
-        shown: Item | None = None,
-        now: datetime | None = None,
-        context: ReconcileContext,
-    ) -> None:
-        self.now = now or datetime.now(UTC)
-        """The time of this reconcile, in UTC with microseconds. It stays the same while the handler runs."""
-        self.action = action
-        """The change of the object that is handled."""
-        self.resource = resource
-        """The object as a plain mapping; for `delete` its last known state."""
-        self.reasons = reasons
-        """Why the handler runs."""
-        self.tries = tries
-        """Consecutive tries before this one that failed or asked for another try."""
-        self.controller: Controller[V_co] = controller
-        """The controller whose handler runs."""
-        self.options: Mapping[str, Any] = controller.options
-        """The controller's own options."""
-        self.kind = kind
-        """The kind of the object."""
-        self._context = context
-        self.assigns: dict[str, Any] = {}
-        """For your own steps: values for later steps."""
-        self.private: dict[str, Any] = {}
-        """For steps of libraries: values for later steps."""
-        self.halted = False
-        """Whether a step or a handler called `halt`."""
-        self.requeue_seconds: float | None = None
-        """The wait that `requeue_after` or `requeue_at` asked for; that of `requeue_at` counts from `now`."""
-        self.requeue_time: datetime | None = None
-        """The time that `requeue_at` asked for."""
-        self.failure: ReconcileFailure | None = None
-        """Why the reconcile failed, for reporting steps and `register_after_processed`; None if it did not."""
-        self.waiting: str | None = None
-        """The object or event that the reconcile waits for, as the condition `Reconciled` names it; None if it does
-        not wait."""
-        self._shown = shown or decode_item(msgspec.json.encode(resource))
-        self._version = version
-        self._descendants: dict[ObjectName, Descendant] = {}
-        self._status_changes: list[StatusChange] = []
-        # Those to be emitted, each with whether it is dropped if nothing changed.
-        self._events: list[tuple[Event, bool]] = []
-        self._before_apply_descendants: list[BeforeApplyDescendants] = []
-        self._before_apply_status: list[BeforeApplyStatus] = []
-        self._before_emit_event: list[BeforeEmitEvent] = []
-        self._after_processed: list[AfterProcessed] = []
-        self._states: set[State] = set()
-        self._conditions: set[str] = set()
-        self._looked_at: set[ObjectName] = set()
-        self._listed: set[tuple[str, str]] = set()
-        self._found: dict[tuple[str, str], frozenset[Key]] = {}
-        self._kept: set[ObjectName] = set()
+    def __post_init__(self) -> None:
+        self._stages = Stages(self._controller.stages, controller=type(self._controller).__name__)
 
     # --- what happened ------------------------------------------------------------------------------------------------
 
@@ -196,16 +129,6 @@ class Axn(Generic[V_co]):
         return cast("S", self._spec)
 
     @property
-    def has_conditions(self) -> bool:
-        """Whether the schema of the object's status has conditions."""
-        return self._version is not None and self._version.has_conditions()
-
-    @property
-    def has_observed_generation(self) -> bool:
-        """Whether the schema of the object's status has observedGeneration."""
-        return self._version is not None and self._version.has_observed_generation()
-
-    @property
     def key(self) -> Key:
         """Namespace and name of the object; the namespace is empty for cluster-scoped ones."""
         return self._shown.key
@@ -216,16 +139,6 @@ class Axn(Generic[V_co]):
         return self._shown.meta.uid
 
     @property
-    def identity(self) -> Resource:
-        """Type, name, UID and generation of the object, unaffected by changes to `resource`. Use it as `related`."""
-        meta = self._shown.meta
-        return {
-            "apiVersion": self.kind.api_version,
-            "kind": self.kind.kind,
-            "metadata": {name: getattr(meta, name) for name in ("name", "namespace", "uid", "generation")},
-        }
-
-    @property
     def client(self) -> Client:
         """Requests beyond descendants and status, uncached. The controller's `rules` must allow them."""
         return self._context.client
@@ -234,11 +147,6 @@ class Axn(Generic[V_co]):
     def tasks(self) -> Tasks:
         """The operator's periodic tasks: `axn.tasks.register(PeriodicTask(...))`, from any thread."""
         return self._context.tasks
-
-    @property
-    def operator(self) -> str:
-        """The operator's name."""
-        return self._context.operator
 
     @overload
     def observed(self, descendant: dict[str, Any]) -> Resource | None: ...
@@ -275,7 +183,7 @@ class Axn(Generic[V_co]):
         Raises: `OptionError` for a kind that is not in the controller's `owns`, or a malformed selector; `Retry` while
         the watch is not up to date. RBAC: list and watch, granted by `owns`.
         """
-        gvk = _checked((api_version, kind))
+        gvk = check_gvk((api_version, kind))
         self._listed.add(gvk)
         # First, so that nothing of the list is missing from it: this may run in a thread.
         self._found.setdefault(gvk, self._context.keys_of_children(gvk, self.uid))
@@ -301,7 +209,7 @@ class Axn(Generic[V_co]):
         Raises: `OptionError` for a kind, namespace or index that is not watched, or a malformed selector; `Retry`
         before the first list is complete. RBAC: list and watch, granted by `related` and `owns`.
         """
-        gvk = _checked((api_version, kind))
+        gvk = check_gvk((api_version, kind))
         self._listed.add(gvk)
         if not (namespace is None or is_object_name(namespace)):
             given = repr(str(namespace)[:60]) if namespace else "empty"
@@ -310,10 +218,6 @@ class Axn(Generic[V_co]):
             raise OptionError("the name of an index of related objects is empty: name one, or leave out index=")
         within = self.key.namespace if namespace is None else "" if namespace == "*" else namespace
         return self._context.related_to(gvk, selector=selector, namespace=within, index=index)
-
-    def identifier(self) -> tuple[str, str, str]:
-        """(namespace/name, apiVersion, Kind/action), for logs."""
-        return str(self.key), self.kind.api_version, f"{self.kind.kind}/{self.action}"
 
     def call(self, coroutine: Coroutine[Any, Any, R]) -> R:
         """Run `coroutine` on the operator's loop from a `def` handler's thread, and wait for its result.
@@ -365,16 +269,17 @@ class Axn(Generic[V_co]):
         cycle, or an `after` that is not registered, is an `OptionError` when they are applied.
         RBAC: create and patch, granted by `owns`; delete for `recreate`, granted where children are pruned.
         """
-        self._may_change(State.DESCENDANTS_APPLIED)
+        self._may_change("descendants")
         if self.action in (Action.DELETE, Action.FINALIZE):
             raise OptionError(
-                f"{identify(self.identity)} is being deleted and cannot get new descendants: use axn.client"
+                f"{self._kind.kind} {self.key} is being deleted and cannot get new descendants: use axn.client"
             )
         name = self._named(resource)
         before = (after,) if isinstance(after, Mapping) else tuple(after)
         if (before and group) or (when and not before):
             raise OptionError(f"{identify(resource)}: give after= with or without when=, or group= without both")
-        names, when = tuple(map(self._named, before)), when and _plain(when)
+        check_plain(when)
+        names = tuple(map(self._named, before))
         self._descendants.pop(name, None)  # so that it comes last
         self._descendants[name] = Descendant(
             name, cast("Resource", resource), group, omit_owner_ref, adopt, recreate, names, when
@@ -389,29 +294,11 @@ class Axn(Generic[V_co]):
         Raises: `AlreadyApplied`; `OptionError` when it has no apiVersion, kind or name, or is of a kind that is not in
         the controller's `owns`.
         """
-        self._may_change(State.DESCENDANTS_APPLIED)
+        self._may_change("descendants")
         name = self._named(resource)
         if all(kind.gvk != name.gvk for kind in self._context.owns):
             raise OptionError(f"{identify(resource)} cannot be kept: its kind is not in the controller's `owns`")
         self._kept.add(name)
-
-    @property
-    def descendants(self) -> list[Resource]:
-        """The registered descendants, in the order of `after` and `group`, then of registration."""
-        return [each.resource for each in self._ordered()]
-
-    def _ordered(self) -> list[Descendant]:
-        """The registered descendants by level; `group` is the level, also of descendants that come after others."""
-        descendants = self._by_name()
-        after = {name: each.after for name, each in descendants.items() if each.after}
-        level = {name: each.group for name, each in descendants.items() if not each.after}
-        if after:
-            level = levels(level, after)
-        placed = [
-            each if (each.name, each.group) == (name, level[name]) else replace(each, name=name, group=level[name])
-            for name, each in descendants.items()
-        ]
-        return sorted(placed, key=lambda each: each.group)
 
     def _by_name(self) -> dict[ObjectName, Descendant]:
         """The descendants by their present names: a handler may change an object that it has registered."""
@@ -435,12 +322,12 @@ class Axn(Generic[V_co]):
         `OptionError` when it is the status of another kind, or a mapping.
         RBAC: patch <plural>/status, granted for your own kinds.
         """
-        self._may_change(State.STATUS_APPLIED)
+        self._may_change("status")
         if isinstance(change, Status):
             model = None if self._version is None else self._version.status_model()
             if self._version is not None and not (model and isinstance(change, model)):
                 wanted = f"a {model.__name__}" if model else "no status"
-                raise OptionError(f"update_status got a {type(change).__name__}, and a {self.kind.kind} has {wanted}")
+                raise OptionError(f"update_status got a {type(change).__name__}, and a {self._kind.kind} has {wanted}")
             change = change_by(change)
         elif not callable(change):
             raise OptionError(f"update_status got a {type(change).__name__}: pass a status object or a function")
@@ -460,15 +347,14 @@ class Axn(Generic[V_co]):
         Raises: `AlreadyApplied`; `OptionError` for any other status, for words that the API server would refuse, and
         for a stage of the controller.
         """
-        if type in self.controller.stages:
+        if type in self._controller.stages:
             raise OptionError(f"{type} is a stage: axn.stage sets its condition")
         check_words(type, reason)
-        wanted = condition(type, status, message=message, reason=reason, of=self.identity)
+        wanted = condition(type, status, message=message, reason=reason, generation=self._shown.meta.generation)
         self.update_status(lambda status: with_condition(status, wanted))
         self._conditions.add(type)
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
+    def stage(self, name: str) -> AbstractContextManager[None]:
         """Surrounds a part of a long set-up: `with axn.stage("DatabaseReady"): ...`; `name` is one of `stages`.
 
         The condition `name` becomes True when the part ends. When it raises, the condition becomes False with the
@@ -476,56 +362,7 @@ class Axn(Generic[V_co]):
         are entered in their order. A stage that is not entered keeps its condition.
         Raises: `OptionError` for another name or order; `AlreadyApplied`.
         """
-        self._must_be_open()
-        stages = self.controller.stages
-        if self._stage is not None or name not in stages[self._stages_passed :][:1]:
-            raise OptionError(
-                f"the stage {printable(name[:60])} begins out of turn: the stages of {type(self.controller).__name__} "
-                f"are {', '.join(stages) or 'none'}; each begins once, when the one before has ended"
-            )
-        self._stage = name
-        try:
-            yield
-        except BaseException:
-            self._stage_failed = True
-            raise
-        self._must_be_open()
-        self._stage, self._stages_passed = None, self._stages_passed + 1
-
-    def with_stages(self, status: Resource) -> Resource:
-        """For the step `ApplyStatus`: `status` with the conditions of the stages that began."""
-        stages, why = self.controller.stages, self.unfinished
-        staged = [condition(name, True, of=self.identity) for name in stages[: self._stages_passed]]
-        if self._stage is not None and (self._stage_failed or why is not None):
-            reason, message = (None, None) if why is None else (why.reason, why.message)
-            staged.append(condition(self._stage, False, reason=reason, message=message, of=self.identity))
-            later, reason = stages[self._stages_passed + 1 :], f"WaitingFor{self._stage}"
-            staged += [condition(name, None, reason=reason, of=self.identity) for name in later]
-        return reduce(with_condition, staged, status)
-
-    def status_from(self, base: Resource) -> Resource:
-        """A copy of the status `base` with the registered changes."""
-        # Encoding and decoding is twice as fast as copy.deepcopy.
-        status: Resource = msgspec.json.decode(msgspec.json.encode(base))
-        for change in self._status_changes:
-            changed = change(status)
-            status = status if changed is None else changed
-        return self.with_stages(steadied(status, base, self._conditions))
-
-    @property
-    def status(self) -> Resource:
-        """The registered changes, made to an empty status."""
-        return self.status_from({})
-
-    @property
-    def conditions(self) -> dict[str, Resource]:
-        """The registered conditions by type."""
-        return {condition["type"]: condition for condition in self.status.get("conditions", ())}
-
-    @property
-    def unfinished(self) -> ReconcileFailure | None:
-        """Why the reconcile is not complete: its failure, or that it waits; None if it is complete so far."""
-        return self.failure or (None if self.waiting is None else ReconcileFailure("Waiting", self.waiting))
+        return self._stages.enter(name, must_be_open=self._must_be_open)
 
     def requeue_after(self, seconds: float) -> None:
         """Run the handler again after `seconds`, as action `reconcile`, even if nothing changed.
@@ -534,7 +371,7 @@ class Axn(Generic[V_co]):
         """
         if not 0 < seconds < math.inf:
             raise OptionError(f"requeue_after({seconds}): use more than 0 seconds, or raise Retry for another try")
-        self.requeue_seconds, self.requeue_time = seconds, None
+        self._requeue = seconds
 
     def requeue_at(self, time: datetime) -> None:
         """Run the handler again at `time`, as action `reconcile`, even if nothing changed; a time in the past means at
@@ -545,11 +382,11 @@ class Axn(Generic[V_co]):
         """
         if time.tzinfo is None:
             raise OptionError(f"requeue_at({time}): the time has no time zone: write for example tzinfo=UTC")
-        self.requeue_seconds, self.requeue_time = max((time - self.now).total_seconds(), SHORTEST_WAIT), time
+        self._requeue = time
 
     def halt(self) -> None:
         """Run no further steps in this reconcile. Registered events are still emitted."""
-        self.halted = True
+        self._halted = True
 
     # --- events -------------------------------------------------------------------------------------------------------
 
@@ -560,20 +397,14 @@ class Axn(Generic[V_co]):
         involved. Reconciles that emit equal events within six minutes are counted in one event.
         Raises: `AlreadyApplied`. RBAC: create and patch on events, always granted.
         """
-        action = event_action(self)
-        event = Event(
-            EventType.NORMAL, reason or f"{action}Succeeded", action, message or f"{action} succeeded", related
-        )
-        self._register_event(event, only_if_changed=True)
+        self._outcome_event(EventType.NORMAL, "succeeded", reason, message, related)
 
     def failure_event(self, *, reason: str = "", message: str = "", related: Mapping[str, Any] | None = None) -> None:
         """Register an event of type Warning. An exception of a handler is reported without this.
 
         `reason` is one CamelCase word; default: the handler's name with `Failed`. Raises: `AlreadyApplied`.
         """
-        action = event_action(self)
-        event = Event(EventType.WARNING, reason or f"{action}Failed", action, message or f"{action} failed", related)
-        self._register_event(event, only_if_changed=False)
+        self._outcome_event(EventType.WARNING, "failed", reason, message, related)
 
     def register_event(
         self,
@@ -589,93 +420,20 @@ class Axn(Generic[V_co]):
         """
         if type not in set(EventType):
             raise OptionError(f"the type of event {reason} is {type[:60]!r}: use 'Normal' or 'Warning'")
-        self._register_event(Event(EventType(type), reason, action, message, related), only_if_changed=False)
+        self._register_event(Event(EventType(type), reason, action, message, related))
 
-    def _register_event(self, event: Event, *, only_if_changed: bool) -> None:
-        self._may_change(State.EVENTS_EMITTED)
+    def _outcome_event(
+        self, kind: EventType, outcome: str, reason: str, message: str, related: Mapping[str, Any] | None
+    ) -> None:
+        action = self._controller.event_action(self.action)
+        reason, message = reason or f"{action}{outcome.capitalize()}", message or f"{action} {outcome}"
+        self._register_event(Event(kind, reason, action, message, related), only_if_changed=kind is EventType.NORMAL)
+
+    def _register_event(self, event: Event, *, only_if_changed: bool = False) -> None:
+        self._may_change("events")
         self._events.append((event, only_if_changed))
 
-    @property
-    def events(self) -> list[Event]:
-        """The registered events that were not emitted yet."""
-        return [event for event, _ in self._events]
-
-    def clear_events(self) -> None:
-        """Drop the registered events."""
-        self._may_change(State.EVENTS_EMITTED)
-        self._events.clear()
-
-    def emit_events(self) -> None:
-        """Hand the registered events to the recorder. The pipeline does so at its end, also after a failure.
-
-        Raises: `AlreadyApplied` if they were emitted already; what a hook raises.
-        """
-        self._may_change(State.EVENTS_EMITTED)
-        for emit in self._emissions():
-            emit()
-
-    def _emissions(self) -> list[Callable[[], None]]:
-        """Calls that emit the remaining events, also after a timeout or an earlier `emit_events`."""
-        self._states.add(State.EVENTS_EMITTED)
-        events, self._events = self._events, []
-        return [partial(self._emit, *registered) for registered in events]
-
-    def _emit(self, event: Event, only_if_changed: bool) -> None:
-        changed = self.unfinished is None and (self.action is Action.DELETE or self._context.wrote)
-        if only_if_changed and not changed:
-            return
-        for hook in reversed(self._before_emit_event):
-            event = hook(event, self)
-        self._context.record(self.identity, event)
-
-    # --- sending early ------------------------------------------------------------------------------------------------
-
-    async def apply_descendants(self, *, create_events: bool = True) -> None:
-        """Apply the registered descendants now instead of after the handler (step `ApplyDescendants`).
-
-        `create_events` emits an event for each that was created or changed. Raises: as the step; `AlreadyApplied`.
-        """
-        self._may_change(State.DESCENDANTS_APPLIED)
-        await self._context.apply_descendants(self, create_events=create_events)
-
-    async def apply_status(self) -> None:
-        """Write the registered status now; without one nothing is sent. Raises: as `ApplyStatus`."""
-        self._may_change(State.STATUS_APPLIED)
-        await self._context.apply_status(self, strict=True)
-
-    async def safe_apply_status(self) -> None:
-        """As `apply_status`, but a deleted object is logged as a warning and is not an error."""
-        self._may_change(State.STATUS_APPLIED)
-        await self._context.apply_status(self, strict=False)
-
-    # --- hooks --------------------------------------------------------------------------------------------------------
-
-    def register_before_apply_descendants(self, hook: BeforeApplyDescendants) -> None:
-        """Call `hook(descendants, axn)` before they are applied; its result is applied instead.
-
-        Hooks run in reverse order of registration. They are plain functions (`def`).
-        """
-        self._before_apply_descendants.append(_plain(hook))
-
-    def register_before_apply_status(self, hook: BeforeApplyStatus) -> None:
-        """Call `hook(resource, axn)` before the status is written; `resource` has apiVersion, kind, metadata and the
-        status, and the status of what it returns is written instead. Called again after a conflict."""
-        self._before_apply_status.append(_plain(hook))
-
-    def register_before_emit_event(self, hook: BeforeEmitEvent) -> None:
-        """Call `hook(event, axn)` before an event is emitted; its result is emitted instead."""
-        self._before_emit_event.append(_plain(hook))
-
-    def register_after_processed(self, hook: AfterProcessed) -> None:
-        """Call `hook(axn)` at the very end, also after a failure (see `failure`) and after `halt`."""
-        self._after_processed.append(_plain(hook))
-
-    # --- states -------------------------------------------------------------------------------------------------------
-
-    @property
-    def states(self) -> frozenset[State]:
-        """The parts that were sent already."""
-        return frozenset(self._states)
+    # --- names and checks ---------------------------------------------------------------------------------------------
 
     def _name_of(self, gvk: tuple[str, str], key: Key) -> ObjectName:
         """The name of a descendant; without a namespace it is in that of the handled object."""
@@ -688,41 +446,16 @@ class Axn(Generic[V_co]):
         if not (api_version and kind and own_name):
             has = f"this one has apiVersion={api_version!r}, kind={kind!r}, metadata.name={own_name!r}"
             raise OptionError(f"a descendant needs apiVersion, kind and metadata.name: {has}")
-        name = self._name_of(_checked(gvk_of(resource)), key_of(resource))
+        name = self._name_of(check_gvk(gvk_of(resource)), key_of(resource))
         if not (is_object_name(name.key.name) and (not name.key.namespace or is_object_name(name.key.namespace))):
             raise OptionError(f"{str(name)[:200]} cannot be a descendant: an object cannot have that name or namespace")
         return name
 
     def _must_be_open(self) -> None:
         if self._sealed:
-            raise AlreadyApplied(f"the reconcile of {identify(self.identity)} is over: nothing more is accepted")
+            raise AlreadyApplied(f"the reconcile of {self._kind.kind} {self.key} is over: nothing more is accepted")
 
-    def _may_change(self, state: State) -> None:
+    def _may_change(self, part: Part) -> None:
         self._must_be_open()
-        if state in self._states:
-            raise AlreadyApplied(f"too late for the {state} of {identify(self.identity)}: register changes earlier")
-
-
-def _checked(gvk: tuple[str, str]) -> tuple[str, str]:
-    """Refuse what cannot be an API version and a kind. Raises: `OptionError`."""
-    if not (is_subdomain(gvk[0].replace("/", ".", 1)) and is_label(gvk[1].lower())):
-        raise OptionError(f"{gvk[1][:60]!r} ({gvk[0][:60]!r}) is not a kind: write for example 'apps/v1', 'Deployment'")
-    return gvk
-
-
-def event_action(axn: Axn[Any]) -> str:
-    """The action of events that are about a handler: its name, such as `Reconcile`.
-
-    A new object is handled as `add`, and again for its children: equal events of the two are counted as one.
-    """
-    changed = axn.action in (Action.ADD, Action.MODIFY)
-    return "Reconcile" if changed and axn.controller.falls_back(axn.action) else axn.action.capitalize()
-
-
-H = TypeVar("H", bound=Callable[..., object])
-
-
-def _plain(hook: H) -> H:
-    if inspect.iscoroutinefunction(hook):
-        raise OptionError(f"the hook {hook.__name__} is an `async def`: hooks are plain functions; use a step to await")
-    return hook
+        if part in self._sent:
+            raise AlreadyApplied(f"too late for the {part} of {self._kind.kind} {self.key}: register changes earlier")

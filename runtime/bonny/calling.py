@@ -73,6 +73,12 @@ def call(
     return _in_a_thread(work, seconds=seconds, name=name, thread=thread, late=late, lend=lend)
 
 
+def check_plain(hook: Callable[..., object] | None) -> None:
+    """Raises: `OptionError` for an `async def`."""
+    if inspect.iscoroutinefunction(hook):
+        raise OptionError(f"the hook {hook.__name__} is an `async def`: hooks are plain functions; use a step to await")
+
+
 def raised_at(error: BaseException) -> str:
     """File and line of user code that `error` came through, the innermost; empty if it was raised without any.
 

@@ -20,9 +20,10 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from pydantic import BaseModel
+from typing_extensions import TypeVar
 
 from .api import Version
 from .api.of_kinds import OfKinds
@@ -31,7 +32,7 @@ from .axn import Axn
 from .core.conditions import RECONCILED
 from .core.queue import Queue
 from .core.records import Action
-from .engine.reconcile import Step
+from .engine.reconcile import Reconcile, Step
 from .errors import OptionError
 from .kinds import Kind, Owned, Related
 from .lifespan import HasLifespan
@@ -39,6 +40,11 @@ from .naming import check_finalizer, check_tuple, kebab_case
 from .resource import Key, Resource
 
 V_co = TypeVar("V_co", covariant=True)
+if TYPE_CHECKING:
+    # The axn of the handlers: those of a subclass may take another class of it (`axn_class`).
+    Axn_co = TypeVar("Axn_co", bound=Axn[Any], covariant=True, default=Axn[V_co])
+else:  # a default with a variable would have to stand in the brackets of a generic subclass
+    Axn_co = TypeVar("Axn_co", covariant=True, default=Any)
 C = TypeVar("C", bound="Controller[Any]")
 
 # As controller-runtime's SyncPeriod: for state outside Kubernetes; changes inside are seen at once.
@@ -62,7 +68,7 @@ def _is_camel_case(name: str) -> bool:
     return name.isascii() and name.isalnum() and name[0].isupper()
 
 
-class Controller(OfKinds, HasLifespan, Generic[V_co]):
+class Controller(OfKinds, HasLifespan, Generic[V_co, Axn_co]):
     """Reconciles the objects of one or several kinds. One instance serves all of them.
 
     Guarantees: an object is never reconciled twice at the same time; a failed reconcile is retried with exponential
@@ -95,7 +101,7 @@ class Controller(OfKinds, HasLifespan, Generic[V_co]):
     """RBAC rules beyond what `resource` and `owns` give, as a Role writes them."""
 
     options: ClassVar[Mapping[str, Any]] = MappingProxyType({})
-    """Handlers see them as `axn.options`."""
+    """Handlers see them as `self.options`, steps as `axn.controller.options`."""
 
     reconcile_every: ClassVar[float] = RECONCILE_EVERY
     """Seconds after which an unchanged object is reconciled again (resync). Default 10 h, minus up to 10 % jitter per
@@ -119,22 +125,25 @@ class Controller(OfKinds, HasLifespan, Generic[V_co]):
     stages: ClassVar[tuple[str, ...]] = ()
     """The stages of a long set-up, in order: names of conditions, which `axn.stage` sets. Default: none."""
 
+    axn_class: ClassVar[type[Reconcile[Any]]] = Reconcile
+    """The class of the axns that handlers and steps get. Default: `bonny.steps.Reconcile`, an `Axn`."""
+
     # --- what users define --------------------------------------------------------------------------------------------
     # Typed so that both an `async def` and a `def` fit as what overrides them.
 
-    def reconcile(self, axn: Axn[V_co]) -> Awaitable[None] | None:
+    def reconcile(self, axn: Axn_co) -> Awaitable[None] | None:  # type: ignore[misc]
         """Register the desired state of the object. Called for `reconcile`, and for `add` and `modify` by default."""
         raise NotImplementedError
 
-    def add(self, axn: Axn[V_co]) -> Awaitable[None] | None:
+    def add(self, axn: Axn_co) -> Awaitable[None] | None:  # type: ignore[misc]
         """The object is new, or new to this process. Default: `reconcile`."""
         raise NotImplementedError
 
-    def modify(self, axn: Axn[V_co]) -> Awaitable[None] | None:
+    def modify(self, axn: Axn_co) -> Awaitable[None] | None:  # type: ignore[misc]
         """The object changed. Default: `reconcile`."""
         raise NotImplementedError
 
-    def finalize(self, axn: Axn[V_co]) -> Awaitable[None] | None:
+    def finalize(self, axn: Axn_co) -> Awaitable[None] | None:  # type: ignore[misc]
         """The object is being deleted: clean up what Kubernetes does not. Kubernetes removes it after this returned.
 
         Children are deleted afterwards, so do not wait here until one is gone. Defining it adds a finalizer to each
@@ -143,7 +152,7 @@ class Controller(OfKinds, HasLifespan, Generic[V_co]):
         """
         raise NotImplementedError
 
-    def delete(self, axn: Axn[V_co]) -> Awaitable[None] | None:
+    def delete(self, axn: Axn_co) -> Awaitable[None] | None:  # type: ignore[misc]
         """The object is gone; `axn.resource` is its last known state. Not called while no replica runs."""
         raise NotImplementedError
 
@@ -201,7 +210,7 @@ class Controller(OfKinds, HasLifespan, Generic[V_co]):
         return []
 
     @cached_property
-    def handlers_by_action(self) -> Mapping[Action, Callable[[Axn[V_co]], Awaitable[None] | None]]:
+    def handlers_by_action(self) -> Mapping[Action, Callable[[Any], Awaitable[None] | None]]:
         """The method of each action that is handled, without `finalize`: the step `Finalizer` calls that."""
         own = {Action.ADD: self.add, Action.MODIFY: self.modify, Action.DELETE: self.delete}
         handled = [action for action in Action if action is not Action.FINALIZE and self.handles(action)]
@@ -233,6 +242,15 @@ class Controller(OfKinds, HasLifespan, Generic[V_co]):
     def falls_back(cls, action: Action) -> bool:
         """Whether `action` is handled by `reconcile`."""
         return not _defined(cls, action.value)
+
+    @classmethod
+    def event_action(cls, action: Action) -> str:
+        """The action of events that are about a handler: its name, such as `Reconcile`.
+
+        A new object is handled as `add`, and again for its children: equal events of the two are counted as one.
+        """
+        changed = action in (Action.ADD, Action.MODIFY)
+        return "Reconcile" if changed and cls.falls_back(action) else action.capitalize()
 
 
 def _defined(controller: type[Controller[Any]], name: str) -> bool:

@@ -29,13 +29,13 @@ from typing import Any, Final
 import msgspec
 
 from .client.api import Client
-from .client.errors import Conflict, Forbidden, Invalid, NotFound, Refusal, missing_rule
+from .client.errors import Forbidden, Invalid, NotFound, Refusal, missing_rule
 from .core.backoff import Backoff
-from .core.series import SWEEP_SECONDS, Correlator, Series
+from .core.series import Correlator, Series
 from .errors import ApiError, OptionError, UsageError
 from .kinds import Kind
 from .naming import SUBDOMAIN_LENGTH, is_qualified_name, is_subdomain
-from .resource import Key, Resource
+from .resource import Resource
 
 EVENT: Final = Kind("events.k8s.io/v1", "Event")
 EVENT_VERBS: Final = ("create", "patch")
@@ -49,6 +49,8 @@ NOTE_BYTES: Final = 1024
 
 BACKOFF: Final = Backoff(base=2.0, cap=30.0)
 REPORT_SECONDS: Final = 60.0
+# Short against the window of a series; looking at all of them takes a millisecond.
+SWEEP_SECONDS: Final = 30.0
 
 log = logging.getLogger("bonny.events")
 
@@ -105,7 +107,7 @@ class EventRecorder:
                 f"{controller[:60]!r} ({instance[:60]!r}) cannot report events: name a controller such as "
                 "example.com/widgets-operator and its instance, such as a pod"
             )
-        self.correlator: Correlator[bytes] = Correlator()
+        self.correlator = Correlator()
         """Decides which events are sent; counts recorded, limited, refused and dropped events."""
 
         self._client = client
@@ -113,6 +115,7 @@ class EventRecorder:
         # Part of the names of all its events: no other process has the same.
         self._mark = secrets.token_hex(5)
         self._wake = asyncio.Event()
+        self._one_request = asyncio.Lock()
         self._last_error = ""
         self._refusals: set[int] = set()
         self._reported = 0
@@ -127,89 +130,74 @@ class EventRecorder:
         Guarantees: returns at once and raises nothing. Does not: guarantee that it is sent; see `core.series`.
         """
         about = _reference(regarding)
-        related = None if event.related is None else _reference(event.related)
+        related = {} if event.related is None else {"related": _reference(event.related)}
         words = {"type": event.type, "reason": event.reason, "action": event.action, "note": event.message}
-        encoded = msgspec.json.encode({"regarding": about, "related": related, **words})
         # By type, too, as in client-go: a flood of normal events hides no warning.
-        self.correlator.record(encoded, subject=(*about.values(), event.type), now=time.monotonic())
-        self._wake.set()
+        subject = (*about.values(), event.type)
+        encoded = msgspec.json.encode({"regarding": about, **related, **words})
+        if self.correlator.record(encoded, subject=subject, now=time.monotonic()):
+            self._wake.set()
 
     async def run(self) -> None:
         """Send recorded events, until cancelled."""
         while True:
-            await self._step()
+            if time.monotonic() - self._reported_at >= REPORT_SECONDS:
+                self._report()
+            if not await self._send(now=time.monotonic()):
+                self._wake.clear()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), SWEEP_SECONDS)
 
     async def drain(self, *, seconds: float) -> None:
         """Send the remaining events, counts of series included; after `seconds` the rest is dropped and logged."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self.correlator.unsent:
-                    # By then every window is over.
-                    self.correlator.sweep(now=math.inf)
-                    await self._step()
+                    await self._send(now=math.inf)  # when every window is over
         self._report(left=self.correlator.unsent)
 
-    async def _step(self) -> None:
-        """Send one event, or wait for one."""
-        if time.monotonic() - self._reported_at >= REPORT_SECONDS:
-            self._report()
-        series = self.correlator.take(now=time.monotonic())
-        if series is not None:
-            await self._deliver(series)
-            return
-        self._wake.clear()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(SWEEP_SECONDS):
-                await self._wake.wait()
+    async def _send(self, *, now: float) -> bool:
+        """Send the next event that is due. Returns: whether there was one.
 
-    async def _deliver(self, series: Series[bytes]) -> None:
-        sent: int | None = series.sent  # also when it is cancelled
-        wait = 0.0
-        try:
-            sent = await self._send(series)
-        except (ApiError, UsageError) as error:
-            self._last_error = str(error)
+        An apply creates an event and counts its repeats: it does not matter whether an earlier try was carried out, or
+        whether the server has deleted the event since.
+        """
+        async with self._one_request:
+            series = self.correlator.take(now=now)
+            if series is None:
+                return False
+            stored: bool | None = False  # also when it is cancelled
+            try:
+                await self._client.apply(EVENT, self._object(series))
+                stored = True
+            except (Forbidden, Invalid, NotFound) as error:
+                stored = None
+                self._log_once(error)
+            except (ApiError, UsageError) as error:
+                self._last_error = str(error)
+            finally:
+                self.correlator.settle(series, stored=stored, now=time.monotonic())
+        if stored is False:
             # All events wait: the cause is rarely the single event.
-            wait = BACKOFF.delay(series.tries + 1, chance=random.random())
-        finally:
-            self.correlator.settle(series, sent=sent, now=time.monotonic())
-            self._wake.set()
-        await asyncio.sleep(wait)
+            await asyncio.sleep(BACKOFF.delay(series.tries, chance=random.random()))
+        return True
 
-    async def _send(self, series: Series[bytes]) -> int | None:
-        """Returns: the number of occurrences that the server has stored; None if it will never accept them."""
-        new = series.sent == 0
+    def _object(self, series: Series) -> Resource:
+        """The event as it is applied."""
         event: Resource = msgspec.json.decode(series.key)
-        key = self._key(event["regarding"], series.number)
-        times = {"count": series.writing, "lastObservedTime": _micro_time(series.last)} if series.writing > 1 else None
-        try:
-            if new:
-                metadata = {"name": key.name, "namespace": key.namespace}
-                fixed = {**event, **self._reporter, "eventTime": _micro_time(series.first)}
-                await self._client.create(EVENT, {"metadata": metadata, **fixed, "series": times})
-            else:
-                await self._client.merge_patch(EVENT, key, {"series": times})
-        except NotFound:
-            # On creation, NotFound means that the namespace is gone.
-            return None if new else 0
-        except Conflict as error:
-            if error.reason != "AlreadyExists":
-                raise
-            return 1
-        except (Forbidden, Invalid) as error:
-            self._log_once(error)
-            return None
-        return series.writing
-
-    def _key(self, regarding: dict[str, str], number: int) -> Key:
-        suffix = f".{self._mark}{number:06x}"
-        name = regarding["name"][: SUBDOMAIN_LENGTH - len(suffix)]
+        series.event_time = series.event_time or _micro_time(series.first)
+        suffix = f".{self._mark}{series.number:06x}"
+        name = event["regarding"]["name"][: SUBDOMAIN_LENGTH - len(suffix)]
         # Not every name is valid for an event, for example that of the ClusterRole system:node.
-        name = name if is_subdomain(name) else "event"
-        return Key(regarding["namespace"] or DEFAULT_NAMESPACE, name + suffix)
+        name = (name if is_subdomain(name) else "event") + suffix
+        metadata = {"name": name, "namespace": event["regarding"]["namespace"] or DEFAULT_NAMESPACE}
+        times = {"count": series.writing, "lastObservedTime": _micro_time(series.last)} if series.writing > 1 else None
+        fixed = {"apiVersion": EVENT.api_version, "kind": EVENT.kind, "metadata": metadata, **self._reporter}
+        return {**event, **fixed, "eventTime": series.event_time, **({"series": times} if times else {})}
 
     def _log_once(self, error: Refusal) -> None:
-        if "NamespaceTerminating" in error.causes or error.status in self._refusals:
+        # NotFound: the namespace is gone.
+        if isinstance(error, NotFound) or "NamespaceTerminating" in error.causes or error.status in self._refusals:
             return
         self._refusals.add(error.status)
         rule = missing_rule(group=EVENT.group, plural=EVENT.plural, verbs=EVENT_VERBS)

@@ -140,6 +140,9 @@ class Listed(msgspec.Struct, frozen=True):
     option: str = ""
     """The attribute of `Operator` that is true for an operator that needs it, if its classes do not say so."""
 
+    use: str = ""
+    """That option, in messages."""
+
     variables: tuple[str, ...] = ()
     """Environment variables that it brings."""
 
@@ -151,10 +154,29 @@ def listed() -> Mapping[str, Listed]:
 
 
 @cache
-def present() -> tuple[Extra, ...]:
-    """The extras in this repository that add something to a running operator."""
-    folders = sorted(path.parent.name for path in PACKAGE.glob("*/extra.py"))
-    return tuple(importlib.import_module(f".{folder}.extra", __package__).EXTRA for folder in folders)
+def present() -> Mapping[str, Extra]:
+    """The extras in this repository that can act by themselves: by an option or a variable."""
+    return {name: _extra(name) for name, each in listed().items() if (each.option or each.variables) and _acts(name)}
+
+
+def of_operator(operator: Operator) -> Iterable[Extra]:
+    """The extras that may add something to this operator; others are not loaded."""
+    by_parts = dict.fromkeys(part.extra for part in operator.parts)
+    return (present() | {name: _extra(name) for name in by_parts if _acts(name)}).values()
+
+
+def _acts(name: str) -> bool:
+    """Whether it is present, and plugs into operators."""
+    return is_present(name) and (PACKAGE / _package(name) / "extra.py").is_file()
+
+
+def _extra(name: str) -> Extra:
+    found: Extra = importlib.import_module(f".{_package(name)}.extra", __package__).EXTRA
+    return found
+
+
+def _package(name: str) -> str:
+    return listed()[name].folders[0] if listed()[name].folders else ""
 
 
 def is_present(name: str) -> bool:
@@ -163,17 +185,20 @@ def is_present(name: str) -> bool:
 
 
 def load(name: str, *, what: str) -> ModuleType:
-    """The package of an extra. `what` needs it. Raises: `MissingExtra`; `ImportError` without its requirements."""
+    """The package of an extra, which `what` needs.
+
+    Raises: `MissingExtra`; `ImportError` when a package that it imports is not installed.
+    """
     if not is_present(name):
         raise MissingExtra(what, name)
-    return importlib.import_module(f".{listed()[name].folders[0]}", __package__)
+    return importlib.import_module(f".{_package(name)}", __package__)
 
 
 def check_options(operator: Operator) -> None:
     """Raises: `MissingExtra` when an option of the operator needs an extra that is not present."""
     for name, extra in listed().items():
         if extra.option and not is_present(name) and attrgetter(extra.option)(operator):
-            raise MissingExtra(f"operator {operator.name} ({extra.option})", name)
+            raise MissingExtra(extra.use, name)
 
 
 def missing(error: ImportError) -> MissingExtra | None:

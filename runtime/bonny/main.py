@@ -31,7 +31,7 @@ from .operator import Operator
 from .run.config import Config, settings, variables
 from .run.event_loop import EXITS, loop_factory, running
 from .run.process import Process
-from .telemetry.logging import LogFormat, configure
+from .telemetry.logging import Form, configure, installed_console
 
 # Decoded metadata lives long and has no cycles; the default of 700 scans it far too often while a list is read. Ten
 # times this value saves nothing more, and lets the cycles that asyncio leaves at each lost connection grow to 10 MB.
@@ -124,9 +124,10 @@ def defaults(operator: Operator) -> Config:
     return Config(watch_namespaces=watched, grace=operator.grace)
 
 
-def serve(operator: Operator, config: Config, cluster: Cluster) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit code. Raises: `UsageError` when the operator cannot start."""
-    configure(LogFormat.JSON if config.log_json else LogFormat.CONSOLE, level=config.log_level)
+def serve(operator: Operator, config: Config, cluster: Cluster, *, console: Form | None = None) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit code. `console` makes log lines for people, by default the
+    installed developer tools do. Raises: `UsageError` when the operator cannot start."""
+    configure(None if config.log_json else console or installed_console(), level=config.log_level)
     for unused in unused_variables(os.environ):
         log.warning("an environment variable has no effect", extra={"because": str(unused)})
     # Modules stay: the collector need not look at them again. Imports leave next to no garbage to collect before.

@@ -187,6 +187,13 @@ def check_finalizer(name: str) -> str:
     return name
 
 
+def check_gvk(gvk: tuple[str, str]) -> tuple[str, str]:
+    """Refuse what cannot be an API version and a kind. Raises: `OptionError`."""
+    if not (is_subdomain(gvk[0].replace("/", ".", 1)) and is_label(gvk[1].lower())):
+        raise OptionError(f"{gvk[1][:60]!r} ({gvk[0][:60]!r}) is not a kind: write for example 'apps/v1', 'Deployment'")
+    return gvk
+
+
 def is_subdomain(name: str) -> bool:
     """Whether `name` is a DNS subdomain, as the names of most objects are."""
     return len(name) <= SUBDOMAIN_LENGTH and all(map(_DNS_1123_LABEL.fullmatch, name.split(".")))

@@ -23,7 +23,7 @@ from .deploy import Deploy
 from .engine.reconcile import Step
 from .errors import OptionError
 from .events import EVENT, EVENT_VERBS
-from .extras import Part, check_options, present
+from .extras import Part, check_options, of_operator
 from .naming import check_dns_label, check_finalizer, check_group, is_object_name
 from .resource import Resource
 from .servers.periodic import PeriodicTask
@@ -147,9 +147,13 @@ class Operator:
                     f"{controller.__name__} has no handler: define reconcile(self, axn), or add, modify, delete or "
                     "finalize"
                 )
-        for extra in present():
+        for extra in of_operator(self):
             extra.check(self)
         check_options(self)
+
+    def uses(self, extra: str) -> bool:
+        """Whether some class among `parts` is served by the extra."""
+        return any(part.extra == extra for part in self.parts)
 
     def of(self, base: type[P]) -> tuple[type[P], ...]:
         """The classes among `parts` that are made from `base`."""

@@ -20,10 +20,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
-from .axn import ReconcileFailure, event_action
 from .calling import add_note, as_failure, call, text_of
 from .client.errors import Forbidden, Invalid, Refusal
-from .engine.reconcile import OVER, Reconcile, Step
+from .core.conditions import ReconcileFailure
+from .engine.reconcile import Reconcile, Step
 from .errors import ADVICE, ALSO, BonnyError, ForeignObject, InvalidObject, Retry, Terminal, UndeclaredKind, Wait
 from .events import Event, EventType
 from .telemetry import tracing
@@ -50,7 +50,7 @@ class Pipeline:
             if axn.waiting is not None and not getattr(step, "runs_while_waiting", False):
                 continue
             try:
-                if (rest := run_step(axn, step)) is not OVER:
+                if (rest := begin_step(axn, step)) is not None:
                     await rest
             except Wait as wait:
                 axn.wait(text_of(wait), after=wait.after)
@@ -59,7 +59,8 @@ class Pipeline:
                 await self._report(axn, error, failed=step)
                 if not isinstance(error, Retry):
                     failure = failure_of(error, notes=(ALSO,))
-                    axn.tell(Event(EventType.WARNING, failure.reason, event_action(axn), failure.message))
+                    action = axn.controller.event_action(axn.action)
+                    axn.tell(Event(EventType.WARNING, failure.reason, action, failure.message))
                 _finish(axn)
                 raise
         _finish(axn)
@@ -87,8 +88,14 @@ def _finish(axn: Reconcile[Any]) -> None:
             log.exception("a hook failed", extra={"object": str(axn.key), "action": axn.action.value})
 
 
-def run_step(axn: Reconcile[Any], step: Step) -> Awaitable[None]:
-    """Run one step until it waits, and return the rest of it; `OVER` if there is none, as of most steps.
+async def run_step(axn: Reconcile[Any], step: Step) -> None:
+    """Run one step. Raises: as `begin_step`."""
+    if (rest := begin_step(axn, step)) is not None:
+        await rest
+
+
+def begin_step(axn: Reconcile[Any], step: Step) -> Awaitable[None] | None:
+    """Run one step until it waits, and return the rest of it; None if there is none, as of most steps.
 
     Raises, here or when awaited: what the step raises, with a note that names it; `BonnyError` in place of an error
     that is not an `Exception` (`bonny.calling.no_exit`).
@@ -99,7 +106,7 @@ def run_step(axn: Reconcile[Any], step: Step) -> Awaitable[None]:
         rest = step(axn)
     except BaseException as error:  # noqa: BLE001
         raise _noted(error, step)  # noqa: B904  it is this error, or has it as its cause
-    return OVER if rest is None or rest is OVER else _awaited(step, lambda: rest)
+    return None if rest is None else _awaited(step, lambda: rest)
 
 
 async def _awaited(step: Step, begin: Callable[[], Awaitable[object] | None]) -> None:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bonny.errors import UsageError
-from bonny.extras import missing
 
 from .wheel import UNDELIVERED, UNFIT, fits
 
@@ -101,6 +100,8 @@ class Project:
         except UsageError:
             raise
         except Exception as error:
+            from bonny.extras import missing  # noqa: PLC0415  `invoke --list` must stay light
+
             if isinstance(error, ImportError) and (absent := missing(error)):
                 raise absent from error
             if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] != self.package:

@@ -1,10 +1,48 @@
-"""Uses: which extras an operator uses; the tools ask before they load one, because a repository may not carry it."""
+"""Uses: which extras a repository uses; the tools ask before they load one, because it may not be there."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from bonny.extras import MissingExtra
 from bonny.operator import Operator
+
+from .wheel import listed_extras, sources
 
 
 def has_webhooks(operator: Operator) -> bool:
     """Whether the API server calls the operator: it reviews writes, or converts between versions of a kind."""
     return bool(operator.converted) or any(part.extra == "webhooks" for part in operator.parts)
+
+
+def imports(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Each extra that a module below `folder` imports, and the module."""
+    for path in sorted(folder.rglob("*.py")):
+        packages = _packages(path)
+        for name, each in listed_extras(sources()).items():
+            if packages & {f"bonny.{part}" for part in each.get("folders", ())[:1]}:
+                yield name, path
+
+
+def absent_import(root: Path) -> MissingExtra | None:
+    """The error of a module in src/ or tests/ that imports an extra which the repository at `root` does not carry."""
+    table, vendored = listed_extras(sources()), root / "vendor" / "bonny"
+    for name, path in (each for folder in ("src", "tests") for each in imports(root / folder)):
+        if vendored.is_dir() and not all((vendored / part).is_dir() for part in table[name]["folders"]):
+            return MissingExtra(path.relative_to(root).as_posix(), name)
+    return None
+
+
+def _packages(path: Path) -> set[str]:
+    """The packages `bonny.x` that a module imports."""
+    names: set[str] = set()
+    with suppress(SyntaxError, ValueError):  # ruff and mypy report it
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            elif isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+    return {".".join(name.split(".")[:2]) for name in names}

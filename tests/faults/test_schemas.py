@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from bonny.errors import InvalidObject
 from bonny.resource import Resource
+from bonny_dev.crd import check_object, schema_of
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from tests.conftest import Start
@@ -83,10 +84,10 @@ def test_e3_whatever_a_spec_was_changed_to_it_recovers_when_it_is_changed_back(g
     gears.sandbox.apply([gear("fresh", first), gear("changed", first)])
     until_shown(gears, "fresh")
     until_shown(gears, "changed")
-    schema = Gear.schema()["properties"]["spec"]
+    schema = schema_of(Gear)["properties"]["spec"]
 
     @CHANGES
-    @given(spec=values(schema).filter(_fits).map(lambda given: Gear.check(gear("any", given))["spec"]))
+    @given(spec=values(schema).filter(_fits).map(lambda given: check_object(Gear, gear("any", given))["spec"]))
     def changes(spec: Resource) -> None:
         gears.sandbox.apply(gear("changed", spec))
         if spec["mode"].startswith("good"):
@@ -102,7 +103,7 @@ def _fits(spec: Any) -> bool:
     """Whether it can be applied: the API server reads an apply as YAML, which lacks some characters of JSON."""
     text = json.dumps(spec, ensure_ascii=False)
     try:
-        Gear.check(gear("any", spec))
+        check_object(Gear, gear("any", spec))
     except (InvalidObject, TypeError):
         return False
     return isinstance(spec, dict) and text.isascii() and text.isprintable()

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from bonny import Axn, Controller, Operator, Owned, Related, Resource
+from bonny import Axn, Controller, Operator, Owned, Related, Resource, compat
 from bonny.core import watch
 from bonny.core.backoff import Backoff
 from bonny.engine import router
@@ -139,10 +139,10 @@ def test_a_child_that_appears_after_the_handler_listed_is_kept_until_it_was_list
     the handler kept children."""
     lists: list[list[str]] = []
 
-    class Keeps(Controller[Thing]):
+    class Keeps(compat.Controller[Thing]):
         owns = (Owned("v1", "ConfigMap"),)
 
-        def reconcile(self, axn: Axn[Thing]) -> None:
+        def reconcile(self, axn: compat.Axn[Thing]) -> None:
             found = axn.children("v1", "ConfigMap")
             lists.append([child["metadata"]["name"] for child in found])
             for child in found:

@@ -9,6 +9,7 @@ import pytest
 from bonny.api import Version
 from bonny.errors import InvalidObject
 from bonny.resource import Resource
+from bonny_dev.crd import check_object
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer
@@ -46,7 +47,7 @@ def test_every_construct_is_checked_by_the_api_server_and_read_by_the_model(serv
         for value in construct.accepted:
             answer = tried(server, EVERY, spec={construct.name: value})
             assert answer.status == 201, (construct.name, answer.message)
-            stored = EVERY.check(thing(EVERY, "tried", spec={construct.name: value}))["spec"]
+            stored = check_object(EVERY, thing(EVERY, "tried", spec={construct.name: value}))["spec"]
             assert answer.body["spec"] == stored, construct.name
             assert EVERY.spec_of(answer.body) == EVERY.spec_of({"spec": stored}), construct.name
         refused = tried(server, EVERY, spec={construct.name: construct.refused})
@@ -58,7 +59,7 @@ def test_every_construct_is_checked_by_the_api_server_and_read_by_the_model(serv
 
 def _is_taken(text: str) -> bool:
     try:
-        EVERY.check({"spec": {"bytes": text}})
+        check_object(EVERY, {"spec": {"bytes": text}})
     except InvalidObject:
         return False
     return True
@@ -88,7 +89,7 @@ def test_a_status_with_a_default_is_there_from_the_start_and_has_its_required_fi
 
     assert made.status == 201, made.message
     assert Beside.read(live).status == Beside.status
-    assert Beside.check({"value": 1})["status"] == live["status"]
+    assert check_object(Beside, {"value": 1})["status"] == live["status"]
     assert (refused.status, "status.conditions: Required value" in refused.message) == (422, True)
     definition = server.request(
         "GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{Beside.plural}.{GROUP}"

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from bonny import Operator
+from bonny.client.api import ApiRequest, Client
+from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
 from bonny.tls.server import TlsServer
 from bonny.webhooks.app import WebhookApp
@@ -59,7 +61,8 @@ class Server:
 
 
 @pytest.fixture
-async def server(sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Server]:
+async def server(sandbox: Sandbox, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Server]:
+    """With the parameter "loose" the schemas keep unknown fields of a spec."""
     authority = Authority(tmp_path)
     with Administrator(sandbox) as administrator:
         app = WebhookApp(OPERATOR, None)
@@ -71,6 +74,10 @@ async def server(sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Server]:
         client = {"url": f"https://127.0.0.1:{listener.port}/convert", "caBundle": bundle}
         webhook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
         definition["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+        if getattr(request, "param", "") == "loose":
+            for version in definition["spec"]["versions"]:
+                schema = version["schema"]["openAPIV3Schema"]
+                schema["properties"]["spec"]["x-kubernetes-preserve-unknown-fields"] = True
         installed = administrator.installed([definition])
         await asyncio.to_thread(installed.__enter__)
         try:
@@ -145,6 +152,31 @@ async def test_lists_and_watches_of_objects_of_both_versions_with_one_that_fails
         assert (await server.listed("v1"))["odd"]["schedule"] == schedule
     assert await asyncio.to_thread(watched, sandbox, "v2", since) == [None, WEEKLY["schedule"]]
     assert await asyncio.to_thread(watched, sandbox, "v1", since) == ["@hourly", "0 * * * 1"]
+
+
+@pytest.mark.parametrize("server", ["loose"], indirect=True)
+async def test_an_object_that_is_nested_too_deeply_hides_no_other_object_in_either_version(
+    server: Server, sandbox: Sandbox
+) -> None:
+    """Regression: each list in the version in which that object is not stored failed, for all users.
+
+    The API server keeps the managedFields of the deep object, so the test's own decoder cannot follow the list.
+    """
+    nested = '{"a":' * 1_500 + "1" + "}" * 1_500
+    deep = json.dumps(crontab("v1", "deep", schedule="1 2 3 4 5", command="ls")).replace('"ls"', f'"ls","x":{nested}')
+    paths = [f"/apis/{GROUP}/{version}/namespaces/default/crontabs" for version in ("v1", "v2")]
+    await server.request("POST", "v1", body=crontab("v1", "good", schedule="1 2 3 4 5", command="ls"))
+    async with Client(Kubeconfig(str(sandbox.kubeconfig)), user_agent="tests/1") as client:
+        headers = {"Content-Type": "application/json"}
+        created = await client.exchange(ApiRequest("POST", paths[0], headers=headers, body=deep.encode()))
+        assert created.status == 201, created.body[:500]
+        listed = [await client.exchange(ApiRequest("GET", path)) for path in paths]
+
+    for answer in listed:
+        assert answer.status == 200, answer.body[:500]
+        assert all(f'"name":"{name}"'.encode() in answer.body for name in ("good", "deep"))
+    assert server.app.converter is not None
+    assert server.app.converter.objects["CronTab", "lost"] > 0
 
 
 async def test_the_version_that_is_written_refuses_what_its_function_cannot_convert(

@@ -41,9 +41,10 @@ from bonny.api import (
     Spec,
     Version,
 )
-from bonny.api.validation import as_stored
+from bonny.api.stored import as_stored
 from bonny.errors import InvalidObject
 from bonny.resource import Resource
+from bonny_dev.crd import check_object, schema_of
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, collection
@@ -166,7 +167,7 @@ def judged_alike(server: Administrator, version: type[Version], spec: Any) -> No
 def checked(version: type[Version], thing: Resource) -> tuple[Resource, list[str]]:
     """The object as it would be stored, or what is wrong with it."""
     try:
-        return version.check(thing), []
+        return check_object(version, thing), []
     except InvalidObject as refusal:
         return {}, str(refusal).split("; ")
 
@@ -174,7 +175,7 @@ def checked(version: type[Version], thing: Resource) -> tuple[Resource, list[str
 @settings(ASKED, max_examples=300)
 @given(data=st.data())
 def test_generated_specs_are_refused_accepted_and_filled_in_alike(server: Administrator, data: st.DataObject) -> None:
-    judged_alike(server, THING, data.draw(values(THING.schema()["properties"]["spec"])))
+    judged_alike(server, THING, data.draw(values(schema_of(THING)["properties"]["spec"])))
 
 
 @settings(ASKED, max_examples=100)
@@ -194,7 +195,7 @@ def test_whatever_schema_is_made_is_accepted_by_the_api_server(server: Administr
 @given(data=st.data())
 def test_specs_of_generated_schemas_are_judged_alike(server: Administrator, data: st.DataObject) -> None:
     version = declared(data.draw(specs_of_any_shape()), f"Form{next(_names)}")
-    schema = version.schema()["properties"]["spec"]
+    schema = schema_of(version)["properties"]["spec"]
 
     with server.installed(crds([version], GROUP)):
         for _ in range(40):

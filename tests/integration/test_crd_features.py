@@ -30,6 +30,7 @@ from bonny.api import (
     WithObservedGeneration,
 )
 from bonny.resource import Resource
+from bonny_dev.crd import check_object
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer
@@ -279,7 +280,7 @@ def test_a_pod_template_is_checked_pruned_and_filled_in(server: Administrator) -
 
     stored = made["spec"]["template"]["spec"]["containers"][0]
     assert stored["ports"] == [{"containerPort": 80, "protocol": "TCP"}]
-    assert Engine.check(engine("x", template=template))["spec"] == made["spec"]
+    assert check_object(Engine, engine("x", template=template))["spec"] == made["spec"]
 
     mistyped = {**template, "spec": {"containers": [{**container, "imgae": "x"}]}}
     strict = server.request("POST", f"{PATH}?{STRICT}", engine("mistyped", template=mistyped))

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pydantic_core import SchemaError
 
-from bonny.api.validation import matches
 from bonny.errors import OptionError
 from bonny.resource import Resource
 from bonny_dev.crd.checking import check
+from bonny_dev.crd.validation import matches
 from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer, collection
 

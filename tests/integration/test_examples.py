@@ -19,7 +19,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from bonny import Axn, Kind, Operator, Resource
+from bonny import Kind, Operator, Resource
+from bonny.engine.reconcile import Reconcile
 from bonny.events import EVENT
 from bonny.resource import MANAGED_BY, identify
 from bonny.scheduler import Scheduler
@@ -86,10 +87,10 @@ class Stage:
         with serving(counted, self.proxy.kubeconfig, **settings) as at_work:
             yield at_work
 
-    def _count(self, axn: Axn[Any]) -> None:
-        axn.register_after_processed(self._note)
+    def _count(self, axn: Reconcile[Any]) -> None:
+        axn.at_end(self._note)
 
-    def _note(self, axn: Axn[Any]) -> None:
+    def _note(self, axn: Reconcile[Any]) -> None:
         if axn.failure is None:
             self.processed[identify(axn.resource)] += 1
 
@@ -243,10 +244,9 @@ def test_e1_a_scheduler_at_rest_writes_nothing_and_a_restart_neither(stage: Stag
         stage.apply({**pod, "metadata": {"name": "late"}})
         stage.eventually(lambda: stage.node_of("late") and len(stage.writes(since=restarted)) == 2)
         stage.until_quiet()
-    assert sorted(stage.writes(since=restarted)) == [
-        "POST /api/v1/namespaces/default/pods/late/binding 201",
-        "POST /apis/events.k8s.io/v1/namespaces/default/events 201",
-    ]
+    event, binding = sorted(stage.writes(since=restarted))
+    assert re.fullmatch(r"PATCH /apis/events\.k8s\.io/v1/namespaces/default/events/late\.[0-9a-f]{16} 201", event)
+    assert binding == "POST /api/v1/namespaces/default/pods/late/binding 201"
     assert stage.refused() == [], "the manifest grants what the example does"
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from bonny import Axn, Controller, Kind, Owned, Resource, Retry, Terminal
+from bonny import Axn, Controller, Kind, Owned, Resource, Retry, Terminal, compat
 from bonny.engine import router
 from bonny.engine.worker import Worker
 from bonny.kinds import Related
@@ -439,8 +439,8 @@ def left_in(worker: Worker) -> dict[str, object]:
 def test_a_change_of_the_status_that_was_applied_early_is_not_made_again(sandbox: Sandbox, namespace: str) -> None:
     """Regression: the last step made the registered changes a second time, to the status that held them already."""
 
-    class Counting(Controller[Thing]):
-        async def reconcile(self, axn: Axn[Thing]) -> None:
+    class Counting(compat.Controller[Thing]):
+        async def reconcile(self, axn: compat.Axn[Thing]) -> None:
             axn.update_status(lambda status: {**status, "parts": status.get("parts", 0) + 1})
             await axn.apply_status()
 
@@ -456,8 +456,8 @@ def test_a_status_that_cannot_be_made_is_told_by_the_condition(sandbox: Sandbox,
     def fail(*_: object) -> Resource:
         raise ValueError("no")
 
-    class Broken(Controller[Thing]):
-        async def reconcile(self, axn: Axn[Thing]) -> None:
+    class Broken(compat.Controller[Thing]):
+        async def reconcile(self, axn: compat.Axn[Thing]) -> None:
             if where == "hook":
                 axn.register_before_apply_status(fail)
             else:
@@ -473,7 +473,9 @@ def test_descendants_may_be_applied_after_the_events_were_emitted(sandbox: Sandb
     tries: list[int] = []
 
     class Early(PartsController):
-        async def reconcile(self, axn: Axn[Thing]) -> None:
+        axn_class = compat.Axn
+
+        async def reconcile(self, axn: compat.Axn[Thing]) -> None:
             tries.append(axn.tries)
             await super().reconcile(axn)
             axn.emit_events()
@@ -490,10 +492,10 @@ def test_what_nobody_collects_is_named_once_although_it_is_applied_early(
 ) -> None:
     """Regression: each handling warned anew."""
 
-    class Early(Controller[Thing]):
+    class Early(compat.Controller[Thing]):
         owns = (Owned("v1", "ConfigMap"),)
 
-        async def reconcile(self, axn: Axn[Thing]) -> None:
+        async def reconcile(self, axn: compat.Axn[Thing]) -> None:
             axn.register_descendant(config_map(axn.key.name, size=str(axn.spec.size)), omit_owner_ref=True)
             await axn.apply_descendants()
 
@@ -540,7 +542,9 @@ def test_hooks_that_raise_whatever_they_like_do_not_undo_the_work(sandbox: Sandb
         raise SystemExit(3)
 
     class Hooked(PartsController):
-        async def reconcile(self, axn: Axn[Thing]) -> None:
+        axn_class = compat.Axn
+
+        async def reconcile(self, axn: compat.Axn[Thing]) -> None:
             axn.register_after_processed(exits)
             axn.register_after_processed(exits)
             await super().reconcile(axn)
@@ -572,12 +576,12 @@ def test_what_a_thread_still_does_is_ended_when_its_time_is_over(
     hold = Hold()
     held = proxy.add(Fault(hold, on=is_the_apply_of_b))
 
-    class Threaded(Controller[Thing]):
+    class Threaded(compat.Controller[Thing]):
         owns = (Owned("v1", "ConfigMap"),)
         timeout = 1.0
         ended: ClassVar[list[str]] = []
 
-        def reconcile(self, axn: Axn[Thing]) -> None:
+        def reconcile(self, axn: compat.Axn[Thing]) -> None:
             if self.ended:
                 return
             axn.register_descendant(config_map("b"), group=1)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from bonny import Axn, Controller, Kind, Owned, Related, Resource, Retry
+from bonny import Axn, Controller, Kind, Owned, Related, Resource, Retry, compat
 from bonny.steps import ApplyStatus, DelegateToController, Finalizer
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
@@ -499,8 +499,8 @@ def test_a_typed_status_sets_the_given_fields_and_removes_none(sandbox: Sandbox,
 
 
 def test_a_status_can_be_written_early_and_is_written_once(sandbox: Sandbox, namespace: str, proxy: FaultProxy) -> None:
-    class Early(Controller[Thing]):
-        async def reconcile(self, axn: Axn[Thing]) -> None:
+    class Early(compat.Controller[Thing]):
+        async def reconcile(self, axn: compat.Axn[Thing]) -> None:
             axn.update_status(lambda status: {**status, "phase": "Working"})
             await axn.safe_apply_status()
 
@@ -537,9 +537,9 @@ def test_one_object_may_have_250_descendants(sandbox: Sandbox, namespace: str, p
 def test_own_steps_and_hooks_change_what_is_sent(sandbox: Sandbox, namespace: str) -> None:
     order: list[str] = []
 
-    def tagging(axn: Axn[Any]) -> None:
+    def tagging(axn: compat.Axn[Any]) -> None:
         def tag(word: str) -> Any:
-            def hook(descendants: list[Resource], axn: Axn[Any]) -> list[Resource]:
+            def hook(descendants: list[Resource], axn: compat.Axn[Any]) -> list[Resource]:
                 order.append(word)
                 return [{**known, "data": {**known["data"], "tag": word}} for known in descendants]
 
@@ -553,6 +553,7 @@ def test_own_steps_and_hooks_change_what_is_sent(sandbox: Sandbox, namespace: st
         axn.register_after_processed(lambda axn: order.append(f"processed {axn.identifier()[0]}"))
 
     class Tagged(PartsController):
+        axn_class = compat.Axn
         steps = (tagging,)
 
     with serving(operator_of(Tagged), sandbox.kubeconfig):
@@ -589,7 +590,7 @@ def test_a_controller_can_be_configured_for_one_operator(sandbox: Sandbox, names
         options: ClassVar[dict[str, str]] = {"greeting": "hello"}
 
         async def reconcile(self, axn: Axn[Any]) -> None:
-            greeted.append((str(axn.key), axn.options["greeting"]))
+            greeted.append((str(axn.key), self.options["greeting"]))
 
     greeted: list[tuple[str, str]] = []
     configured = Options.configured(namespace=namespace, options={"greeting": "good day"})

@@ -9,6 +9,7 @@ import pytest
 
 from bonny.errors import InvalidObject
 from bonny.resource import Resource
+from bonny_dev.crd import check_object
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer
@@ -86,8 +87,8 @@ def test_an_object_is_stored_as_the_class_says(server: Administrator, kind: str,
     thing, answer = tried(server, kind, spec)
 
     assert answer.status == 201, answer.message
-    assert VERSIONS[kind].check(thing)["spec"] == answer.body["spec"]
-    assert VERSIONS[kind].spec_of(VERSIONS[kind].check(thing)) == VERSIONS[kind].spec_of(answer.body)
+    assert check_object(VERSIONS[kind], thing)["spec"] == answer.body["spec"]
+    assert VERSIONS[kind].spec_of(check_object(VERSIONS[kind], thing)) == VERSIONS[kind].spec_of(answer.body)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_what_does_not_fit_is_refused_by_the_name_of_the_field(
     assert answer.status == 422, answer.body
     assert field in answer.message
     with pytest.raises(InvalidObject) as refused:
-        VERSIONS[kind].check(thing)
+        check_object(VERSIONS[kind], thing)
     assert str(refused.value).startswith(f"{field}: ")
 
 

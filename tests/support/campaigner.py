@@ -18,7 +18,7 @@ from bonny.client.errors import ApiError
 from bonny.core.lease import LeaseTiming
 from bonny.kinds import Kind
 from bonny.run.leader import Leadership, own_identity
-from bonny.telemetry.logging import LogFormat, configure
+from bonny.telemetry.logging import configure
 
 CONFIG_MAP = Kind("v1", "ConfigMap")
 WRITERS = int(os.environ.get("TEST_WRITERS", "4"))
@@ -77,5 +77,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    configure(LogFormat.JSON, level=10)
+    configure(level=10)
     asyncio.run(main())

@@ -38,6 +38,7 @@ def changes(project: Path) -> list[str]:
 
 def state(project: Path) -> dict[str, str]:
     """The text of every file that a generator could touch."""
-    folders = (project / "src", project / "samples", project / "tests")
+    folders = (project / "src", project / "samples", project / "tests", project / "vendor" / "bonny")
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    files.append(project / "pyproject.toml")
     return {str(path.relative_to(project)): path.read_text(encoding="utf-8") for path in files}

@@ -32,9 +32,9 @@ from bonny.api import (
     Rule,
     Spec,
 )
-from bonny.api.schema import structural
 from bonny.errors import OptionError
 from bonny_dev.crd.checking import check
+from bonny_dev.crd.schema import structural
 
 __all__ = ["specs_of_any_shape"]
 

@@ -53,6 +53,7 @@ class Script:
     finalizer = "example.com/op"
     up_to_date = True
     wrote = False
+    offline = False
 
     def __init__(self, *answers: Resource | Exception | None, children: Sequence[Resource] = ()) -> None:
         self.owns: Sequence[Owned] = (CONFIG_MAP,)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import msgspec
+
 from bonny import Controller, Kind, Resource, Scope
+from bonny.core.objects import decode_item
 from bonny.core.records import Action
 from bonny.engine.reconcile import Reconcile
 from bonny.resource import key_of
@@ -27,11 +30,14 @@ def token_of(
     """The token of a reconcile of `resource`; `context` is what the test offers in the place of a ReconcileContext."""
     scope = Scope.NAMESPACED if key_of(resource).namespace else Scope.CLUSTER
     plural = f"{resource['kind'].lower()}s"
-    return Reconcile(
+    controller = controller or Untested()
+    return controller.axn_class(
         action=action,
         resource=resource,
-        kind=fields.pop("kind", None) or Kind(resource["apiVersion"], resource["kind"], plural=plural, scope=scope),
-        controller=controller or Untested(),
-        context=cast("Any", context),
+        _context=cast("Any", context),
+        _controller=controller,
+        _kind=fields.pop("kind", None) or Kind(resource["apiVersion"], resource["kind"], plural=plural, scope=scope),
+        _version=fields.pop("version", None),
+        _shown=fields.pop("shown", None) or decode_item(msgspec.json.encode(resource)),
         **fields,
     )

@@ -23,6 +23,7 @@ What must be shown of a template, and where it is shown:
 
 from __future__ import annotations
 
+import compileall
 import shutil
 from pathlib import Path
 
@@ -171,7 +172,6 @@ def with_gadget(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 def copied(project: Path, folder: Path) -> Path:
-    """A copy of `project` in `folder`; the runtime, which no test changes, is shared and compiled once."""
-    copy = Path(shutil.copytree(project, folder / project.name, ignore=shutil.ignore_patterns("vendor")))
-    (copy / "vendor").symlink_to(project / "vendor")
-    return copy
+    """A copy of `project` in `folder`, with the compiled modules of its runtime."""
+    compileall.compile_dir(project / "vendor" / "bonny", quiet=2)
+    return Path(shutil.copytree(project, folder / project.name))

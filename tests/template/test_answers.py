@@ -179,6 +179,8 @@ def needed() -> set[str]:
     """The distributions in the rendered pyproject.toml, those that they need, and what is imported of them."""
     text = (TEMPLATE / "<<cookiecutter.operator_slug>>" / "pyproject.toml").read_text("utf-8")
     left = re.findall(r'^ *(?:(?!extras)[a-z]+ = \[)?"([a-z][a-z0-9-]*)(?:[<>]=.*)?"', text, re.MULTILINE)
+    listed = json.loads((TEMPLATE / "runtime" / "bonny" / "extras.json").read_text("utf-8")).values()
+    left += [re.split(r"[^\w.-]", each, maxsplit=1)[0] for extra in listed for each in extra.get("packages", ())]
     found = set[str]()
     while left:
         name = normal(left.pop())

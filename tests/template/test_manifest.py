@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from bonny_dev.project import Project
+from bonny_dev.tasks.extras import add as add_extra
 from bonny_dev.tasks.generate import plan_kind
 from bonny_dev.tasks.options import NewKind
 from bonny_dev.tasks.parts import plan_webhook
@@ -58,6 +59,7 @@ def test_the_manifest_of_a_fresh_project_is_short(fresh: Path) -> None:
 
 def test_a_risk_is_said_beside_the_manifest(project: Path) -> None:
     plan_kind(Project.at(project), NewKind(kind="Gadget", plural="gadgets")).write()
+    add_extra(Project.at(project), ["webhooks"])
     plan_webhook(Project.at(project), "Gadget").write()
 
     command = [sys.executable, "-m", "invoke", "manifest", "--out", "-", "--image", "x:1"]

@@ -18,7 +18,7 @@ import yaml
 from cookiecutter.environment import StrictEnvironment
 
 from bonny_dev.tasks.update_runtime import checksums
-from bonny_dev.wheel import BASE, CHECKSUMS, PATTERN, base_of
+from bonny_dev.wheel import BASE, CHECKSUMS, PATTERN, base_of, selected
 from tests.support.baking import TEMPLATE, bake, rendered_files
 from tests.template.conftest import ANSWER_SETS, project_of
 from tests.template.test_answers import ACCEPTED, REFUSED, REFUSED_BY_COOKIECUTTER
@@ -303,8 +303,12 @@ def test_rendered_dependencies_are_those_that_the_runtime_is_tested_with(pristin
 
     assert sorted(table["dependencies"]) == sorted(groups["runtime"])
     assert {text for text in table["optional-dependencies"]["dev"] if not text.startswith("bonny-dev @ ")} <= ours
-    assert {*table["optional-dependencies"]["fast"], *table["optional-dependencies"]["cron"]} <= ours
-    versions = {text.partition(">=")[2] for text in table["optional-dependencies"]["otel"]}
+    listed = json.loads((RUNTIME / "bonny" / "extras.json").read_text(encoding="utf-8"))
+    assert table["optional-dependencies"]["fast"] == listed["fast"]["packages"]
+    packages = {text for extra in listed.values() for text in extra.get("packages", ())}
+    traces = {text for text in packages if text.startswith("opentelemetry-")}
+    assert packages - traces <= ours
+    versions = {text.partition(">=")[2] for text in traces}
     assert {f"opentelemetry-sdk>={version}" for version in versions} <= ours, "they are released together"
 
 
@@ -319,16 +323,21 @@ def test_the_task_list_needs_nothing_but_invoke(pristine: Path) -> None:
 
 
 def runtime_in(project: Path) -> dict[str, bytes]:
-    """The vendored runtime, and the developer tools in their wheel, without what is made on the way."""
+    """The runtime with all extras, of which some are vendored, and the developer tools, both from their wheel, without
+    what is made on the way."""
     (wheel,) = (project / "vendor").glob(PATTERN)
     assert sorted(path.name for path in (project / "vendor").iterdir()) == ["bonny", wheel.name]
-    runtime = {f"bonny/{name}": data for name, data in contents(project / "vendor/bonny").items()}
-    assert {f"bonny/{name}": data for name, data in base_of(wheel).items()} == runtime, "the base of a merge"
+    base, vendored = base_of(wheel), contents(project / "vendor/bonny")
+    del base[CHECKSUMS], vendored[CHECKSUMS]
+    listed = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))["tool"]["bonny"]["extras"]
+    assert vendored == selected(base, listed), "the base of a merge"
+    assert vendored.keys() < base.keys()
+    runtime = {f"bonny/{name}": data for name, data in base.items()}
     with zipfile.ZipFile(wheel) as archive:
         tools = {name: archive.read(name) for name in archive.namelist() if name.startswith("bonny_dev/")}
         stubs = [name for name in archive.namelist() if name.startswith("bonny-stubs/types/")]
         types = {name.replace("bonny-stubs", "bonny"): archive.read(name) for name in stubs}
-    del tools[f"bonny_dev/{BASE}"], runtime[f"bonny/{CHECKSUMS}"], types["bonny/types/__init__.pyi"]
+    del tools[f"bonny_dev/{BASE}"], types["bonny/types/__init__.pyi"]
     assert {name for name in runtime if "/types/" in name} == {"bonny/types/__init__.py"}
     # Each module of types has a file that stands for it here, where nothing is packed.
     types |= {name.removesuffix("i"): f'"""See {Path(name).name}."""\n'.encode() for name in types}

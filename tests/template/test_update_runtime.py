@@ -8,6 +8,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 
 from bonny.errors import UsageError
 from bonny_dev.tasks.update_runtime import Edited, checksums, update_runtime
-from bonny_dev.wheel import CHECKSUMS, PATTERN, base_of
+from bonny_dev.wheel import CHECKSUMS, PATTERN, base_of, selected
 from tests.support.baking import TEMPLATE, bake
 from tests.support.releases import CHANGED, CHANGED_TOOL, NEW, OLD, UNCHANGED, git, releases
 
@@ -59,14 +60,20 @@ def tool(root: Path, name: str) -> str:
 
 
 def is_whole(root: Path) -> bool:
-    """Whether the runtime holds the files of its list of checksums and no others, the wheel has the same ones as the
-    base of a merge, and pyproject.toml installs that wheel."""
+    """Whether the runtime holds the files of its list of checksums and no others, the wheel has these and those of all
+    other extras as the base of a merge, and pyproject.toml installs that wheel."""
     base, folder = base_of(wheel(root)), root / "vendor/bonny"
     return (
         checksums(folder) == recorded(folder)
-        and base[CHECKSUMS] == (folder / CHECKSUMS).read_bytes()
+        and selected(base, extras_of(root)).keys() - {CHECKSUMS} == recorded(folder).keys()
+        and {*base[CHECKSUMS].splitlines()} > {*(folder / CHECKSUMS).read_bytes().splitlines()}
         and (root / "pyproject.toml").read_text("utf-8").count(f"vendor/{wheel(root).name}") == 2
     )
+
+
+def extras_of(root: Path) -> list[str]:
+    extras: list[str] = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["bonny"]["extras"]
+    return extras
 
 
 def recorded(folder: Path) -> dict[str, str]:

@@ -10,7 +10,7 @@ from bonny import Axn, Controller, Owned, Resource
 from bonny.core.fields import digest
 from bonny.core.records import Action, AppliedRecord
 from bonny.errors import BonnyError, OptionError
-from bonny.pipeline import Pipeline
+from bonny.pipeline import Pipeline, run_step
 from bonny.resource import Key
 from bonny.steps import ApplyDescendants, Finalizer, PruneDescendants
 from bonny.steps.apply_descendants import prepared
@@ -156,7 +156,7 @@ async def applied(script: Script, *, more: bool = False) -> Any:
     if more:
         axn.register_descendant(bare("more"))
     await ApplyDescendants()(axn)
-    await PruneDescendants()(axn)
+    await run_step(axn, PruneDescendants())
     return axn
 
 

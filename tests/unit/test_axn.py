@@ -5,27 +5,25 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, cast
+from dataclasses import fields
+from typing import Any
 
 import pytest
 
 from bonny import Axn, Resource, Retry
-from bonny.axn import State
 from bonny.core.records import Action
 from bonny.engine.reconcile import Reconcile
 from bonny.errors import AlreadyApplied, OptionError
-from bonny.pipeline import Pipeline
 from tests.support.recorder import KeptEvents
 from tests.support.tokens import token_of
 
 BEFORE = "2020-01-01T00:00:00Z"
 
 
-def token(**fields: Any) -> Axn[Any]:
+def token(**given: Any) -> Reconcile[Any]:
     metadata = {"name": "w1", "namespace": "default", "uid": "u-1"}
     resource = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata}
-    return token_of(resource, **fields)
+    return token_of(resource, **given)
 
 
 def child(**metadata: str) -> Resource:
@@ -184,12 +182,17 @@ class Told(KeptEvents):
     operator = "o"
 
 
-def told(action: Action = Action.ADD, *, wrote: bool = True) -> tuple[Axn[Any], Told]:
+def told(action: Action = Action.ADD, *, wrote: bool = True) -> tuple[Reconcile[Any], Told]:
     place = Told()
     place.wrote = wrote
     metadata = {"name": "w1", "namespace": "default", "uid": "u-1"}
     resource = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata}
     return token_of(resource, action=action, context=place), place
+
+
+def emit(axn: Reconcile[Any]) -> None:
+    for call in axn.emissions():
+        call()
 
 
 def reasons(place: Told) -> list[str]:
@@ -201,14 +204,14 @@ def test_a_success_is_told_only_if_something_changed() -> None:
         axn, place = told(wrote=wrote)
         axn.success_event()
         axn.register_event(None, "Normal", "Free", "Add", "whatever happens")
-        axn.emit_events()
+        emit(axn)
         assert reasons(place) == expected
 
 
 def test_a_deletion_is_a_change() -> None:
     axn, place = told(Action.DELETE, wrote=False)
     axn.success_event(message="cleaned up")
-    axn.emit_events()
+    emit(axn)
     assert [(name, event.reason, event.message) for name, event in place.events] == [
         ("Widget default/w1", "DeleteSucceeded", "cleaned up")
     ]
@@ -246,72 +249,6 @@ def test_an_event_of_no_known_type_is_refused() -> None:
         axn.register_event(None, "Info", "Grown", "Add", "x")
 
 
-def test_events_can_be_dropped_and_once_emitted_none_can_be_added() -> None:
-    axn, place = told()
-    axn.failure_event()
-    axn.clear_events()
-    assert State.EVENTS_EMITTED not in axn.states
-    axn.emit_events()
-    assert (place.events, axn.states) == ([], {State.EVENTS_EMITTED})
-    with pytest.raises(AlreadyApplied, match="too late for the events of Widget default/w1: register changes"):
-        axn.failure_event()
-
-
-# --- hooks ------------------------------------------------------------------------------------------------------------
-
-
-def test_hooks_of_an_event_are_called_last_registered_first_and_may_change_it() -> None:
-    axn, place = told()
-    for word in ("first", "last"):
-        axn.register_before_emit_event(
-            lambda event, _, word=word: replace(event, message=f"{event.message} {word}")  # type: ignore[misc]
-        )
-    axn.failure_event(message="hooked")
-    axn.emit_events()
-    assert [event.message for _, event in place.events] == ["hooked last first"]
-
-
-def test_hooks_may_change_add_and_drop_descendants_and_options_stay_with_their_objects() -> None:
-    axn, _ = told()
-    for name in ("kept", "dropped"):
-        axn.register_descendant({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}, group=3)
-
-    def hook(descendants: list[Resource], axn: Axn[Any]) -> list[Resource]:
-        kept = [{**known, "data": {}} for known in descendants if known["metadata"]["name"] == "kept"]
-        return [*kept, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "new"}}]
-
-    axn.register_before_apply_descendants(hook)
-    axn.finish_descendants()
-    groups = [
-        [(known.group, known.resource["metadata"]["name"]) for known in group] for group in axn.descendant_groups()
-    ]
-    assert groups == [[(0, "new")], [(3, "kept")]]
-    assert axn.descendants[1]["data"] == {}
-
-
-async def test_a_hook_that_must_be_awaited_is_refused() -> None:
-    axn, _ = told()
-
-    async def hook(axn: Axn[Any]) -> None: ...
-
-    with pytest.raises(OptionError, match="the hook hook is an `async def`"):
-        axn.register_after_processed(cast("Any", hook))
-
-
-async def test_every_last_hook_is_called_whatever_the_others_do() -> None:
-    axn, _ = told()
-    called: list[str] = []
-
-    def fails(axn: Axn[Any]) -> None:
-        called.append("fails")
-        raise SystemExit("no")
-
-    axn.register_after_processed(lambda _: called.append("first"))
-    axn.register_after_processed(fails)
-    await Pipeline([]).run(axn)
-    assert called == ["fails", "first"]
-
-
 # --- descendants ------------------------------------------------------------------------------------------------------
 
 
@@ -330,7 +267,7 @@ def test_to_register_many_descendants_takes_linear_time(monkeypatch: pytest.Monk
 
 def test_a_descendant_has_the_name_that_it_has_when_it_is_applied() -> None:
     """Otherwise a child that is renamed after its registration would be applied by one name and kept by the other."""
-    axn, renamed = cast("Reconcile[Any]", token()), child(name="before")
+    axn, renamed = token(), child(name="before")
     axn.register_descendant(renamed)
     renamed["metadata"]["name"] = "after"
     axn.register_descendant(child(name="after", namespace="default"))
@@ -338,3 +275,38 @@ def test_a_descendant_has_the_name_that_it_has_when_it_is_applied() -> None:
     ((only,),) = axn.descendant_groups()
     assert only.resource["metadata"] == {"name": "after", "namespace": "default"}
     assert axn.descendants == [only.resource]
+
+
+# --- what a handler sees ----------------------------------------------------------------------------------------------
+
+
+def test_a_handler_is_offered_25_names_and_no_more() -> None:
+    """Editors list these after `axn.`; what steps and tests need besides has `Reconcile`."""
+    names = {*dir(Axn), *(each.name for each in fields(Axn))}
+    assert {name for name in names if not name.startswith("_")} == {
+        *("action", "resource", "spec", "reasons", "tries", "now", "key", "uid", "client", "tasks"),
+        *("observed", "children", "related", "call"),
+        *("register_descendant", "keep_descendant", "update_status", "set_condition", "stage"),
+        *("requeue_after", "requeue_at", "halt", "success_event", "failure_event", "register_event"),
+    }
+    assert not {name for name in vars(token()) if not name.startswith("_")} - names
+
+
+def test_what_is_called_at_the_end_is_called_the_last_one_first() -> None:
+    axn, seen = token(context=Told()), list[str]()
+    axn.at_end(lambda ended: seen.append(f"first {ended.key}"))
+    axn.at_end(lambda _: seen.append("last"))
+
+    for call in axn.last_calls():
+        call()
+
+    assert seen == ["last", "first default/w1"]
+
+
+def test_a_step_that_comes_back_later_leaves_the_time_that_a_handler_asked_for() -> None:
+    axn = token()
+    axn.requeue_after(5.0)
+    axn.requeue_within(30.0)
+    assert axn.requeue_wait() == 5.0
+    axn.requeue_within(2.0)
+    assert axn.requeue_wait() == 2.0

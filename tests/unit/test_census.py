@@ -217,7 +217,7 @@ class FightsOfAll(Life):
 class SeriesOfAll(Life):
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
-        self.roots_: Correlator[str] = Correlator(limit=CAPS)
+        self.roots_ = Correlator(limit=CAPS)
 
     @property
     def roots(self) -> object:
@@ -226,10 +226,10 @@ class SeriesOfAll(Life):
     def event(self) -> None:
         new, _ = self.turn_over()
         for name in (new, self.some(), self.some()):
-            self.roots_.record(f"{name} failed", subject=name, now=self.clock.now)
+            self.roots_.record(f"{name} failed".encode(), subject=name, now=self.clock.now)
         while (series := self.roots_.take(now=self.clock.now)) is not None:
-            sent = self.random.choice([series.writing, series.writing, 0, None])
-            self.roots_.settle(series, sent=sent, now=self.clock.now)
+            stored = self.random.choice([True, True, False, None])
+            self.roots_.settle(series, stored=stored, now=self.clock.now)
             if self.chance(0.5):
                 return
 

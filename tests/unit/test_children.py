@@ -5,6 +5,7 @@ Streams hold what the test puts into them; none is opened.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterable
 from typing import Any, cast
@@ -16,15 +17,17 @@ from hypothesis import strategies as st
 
 from bonny import Axn, Controller, Kind, Owned, Related, Resource, Retry
 from bonny.core.objects import Item, decode_item
+from bonny.core.queue import Reason
 from bonny.core.records import AppliedRecord
 from bonny.core.store import Store
-from bonny.core.watch import Put, WatchOptions
+from bonny.core.watch import ErrorKind, Put, StreamError, WatchOptions
 from bonny.engine.context import ReconcileContext
 from bonny.engine.reconcile import Reconcile
 from bonny.engine.router import BARRIER_SECONDS, Router
 from bonny.engine.stream import Stream
 from bonny.errors import AlreadyApplied, InvalidObject, OptionError
 from bonny.kinds import Scope
+from bonny.pipeline import run_step
 from bonny.resource import Key
 from bonny.steps.apply_descendants import ApplyDescendants
 from bonny.steps.prune_descendants import PruneDescendants
@@ -51,6 +54,7 @@ class Still(Stream):
 
     synced = True
     current = True
+    error: StreamError | None = None
 
     def __init__(self, kind: Kind, namespace: str | None = None) -> None:
         super().__init__(cast("Any", None), kind, namespace=namespace, options=WatchOptions())
@@ -73,12 +77,14 @@ class Still(Stream):
 class Watched:
     """A router for Widgets with Jobs, Pods and Nodes, and the token of a reconcile of Widget w1."""
 
-    def __init__(self, *, pods: Iterable[Still] = ()) -> None:
-        self.widgets, self.jobs, self.nodes = Still(WIDGET), Still(JOB), Still(NODE)
+    def __init__(self, *, jobs: Iterable[Still] = (), pods: Iterable[Still] = ()) -> None:
+        self.widgets, self.nodes = Still(WIDGET), Still(NODE)
         self.pods = list(pods) or [Still(POD)]
+        all_jobs = list(jobs) or [Still(JOB)]
+        self.jobs = all_jobs[0]
         self.router = Router(
             primary=[self.widgets],
-            owned={JOB: [self.jobs]},
+            owned={JOB: all_jobs},
             related={POD: self.pods, NODE: [self.nodes]},
             on_status=False,
         )
@@ -95,8 +101,6 @@ class Watched:
             router=self.router,
             key=Key(metadata.get("namespace", ""), metadata["name"]),
             record=KeptEvents().record,
-            apply_descendants=cast("Any", None),
-            apply_status=cast("Any", None),
         )
         return token_of(handled, context=context)
 
@@ -116,9 +120,9 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(key.name)
         return get(self, key)
 
-    def noting_decode(self: Item, *, cut: bool = False) -> dict[str, Any]:
+    def noting_decode(self: Item) -> dict[str, Any]:
         seen.append(f"{self.meta.name}!")
-        return decode(self, cut=cut)
+        return decode(self)
 
     def noting_walk(self: Store) -> Any:
         seen.extend(item.meta.name for item in walk(self))
@@ -212,9 +216,40 @@ def test_children_are_unknown_while_their_watch_is_not_up_to_date(watched: Watch
         watched.axn().children(*JOBS)
 
 
+def test_children_are_unknown_while_the_watch_of_one_namespace_is_not_up_to_date() -> None:
+    watched = Watched(jobs=[Still(JOB, "default"), outdated := Still(JOB, "far")])
+    watched.jobs.show(job("a"))
+    outdated.current = False
+
+    with pytest.raises(Retry, match="the children of kind Job are unknown"):
+        watched.axn().children(*JOBS)
+
+
+def test_a_child_is_observed_by_whichever_of_two_selectors_shows_it() -> None:
+    first, second = (Owned("batch/v1", "Job", label_selector=f"app={app}") for app in ("x", "y"))
+    widgets, empty, shows = Still(WIDGET), Still(first), Still(second)
+    watched = Watched()
+    watched.router = Router(primary=[widgets], owned={first: [empty], second: [shows]}, on_status=False)
+    shows.show(job("a", app="y"))
+
+    found = watched.axn().observed({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}})
+
+    assert found is not None
+    assert found["metadata"]["uid"] == "uid-a"
+
+
+def test_an_owner_with_a_namespace_observes_objects_that_have_none(watched: Watched) -> None:
+    watched.nodes.show({"metadata": {"name": "n1", "uid": "u", "resourceVersion": "1"}})
+
+    found = watched.axn().observed({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
+
+    assert found is not None
+    assert found["metadata"]["uid"] == "u"
+
+
 def test_a_child_that_is_nested_too_deeply_can_be_counted_and_not_read(watched: Watched) -> None:
     watched.jobs.store.apply(
-        Put(Item(decode_item(msgspec.json.encode(job("a"))).meta, b"{}", too_deep=True), live=True)
+        Put(Item(decode_item(msgspec.json.encode(job("a"))).meta, b'{"a":' * 500 + b"1" + b"}" * 500), live=True)
     )
 
     found = watched.axn().children(*JOBS)
@@ -290,6 +325,80 @@ async def test_a_child_that_was_written_is_not_forgotten_by_a_reconcile_that_did
     assert watched.axn().context.applied_records == {}
 
 
+def queued(watched: Watched) -> list[Key]:
+    """Takes all that is queued, and ends the work on it."""
+    keys = []
+    while (work := watched.router.queue.take(now=1e9)) is not None:
+        watched.router.queue.done(work.key, now=1e9)
+        keys.append(work.key)
+    return keys
+
+
+def test_a_change_after_a_write_that_failed_queues_the_owner(watched: Watched) -> None:
+    """Events are held only while a write is under way."""
+    queued(watched)
+    with pytest.raises(ValueError, match="refused"), watched.axn().context.writing(JOB, Key("default", "a")):
+        raise ValueError("refused")
+
+    watched.jobs.show(job("a", version=20))
+
+    assert queued(watched) == [Key("default", "w1")]
+
+
+@pytest.mark.parametrize("verb", ["apply", "delete"])
+def test_a_reconcile_that_wrote_counts_as_such_also_when_its_last_write_changes_nothing(
+    watched: Watched, verb: str
+) -> None:
+    axn = watched.axn()
+    assert not axn.context.wrote
+    if verb == "apply":
+        write(watched, axn, "a", version=20)
+    else:
+        with axn.context.deleting(JOB, Key("default", "a"), "uid-a"):
+            pass
+    with axn.context.writing(JOB, Key("default", "b")):
+        pass  # the answer has the version of another client's change
+
+    assert axn.context.wrote
+
+
+def test_each_of_two_names_that_foreign_objects_have_queues_the_owner(watched: Watched) -> None:
+    context = watched.axn().context
+    for name in ("a", "b"):
+        context.contested(JOB, Key("default", name))
+    queued(watched)
+
+    for name in ("a", "b"):
+        watched.jobs.show(job(name, owner="u-foreign"))
+        assert queued(watched) == [Key("default", "w1")]
+
+
+@pytest.mark.parametrize("error", [ValueError(), asyncio.CancelledError()])
+def test_an_owner_does_not_wait_for_a_deletion_that_failed_or_was_cancelled(
+    watched: Watched, error: BaseException
+) -> None:
+    key = Key("default", "w1")
+    watched.jobs.show(job("a"))
+    with pytest.raises(type(error)), watched.axn().context.deleting(JOB, Key("default", "a"), "uid-a"):
+        raise error
+    watched.router.queue.add(key, Reason.CHANGED, now=0.0)
+    assert watched.router.queue.take(now=1e9) is not None
+
+    assert not watched.router.park(key, now=1e9)
+
+
+def test_an_owned_object_is_not_up_to_date_while_its_watch_fails(watched: Watched) -> None:
+    """The watch was in sync before, and the object may have changed since."""
+    watched.jobs.show(job("a"))
+    shown = watched.jobs.store.get(Key("default", "a"))
+    context = watched.axn().context
+    assert context.observe(JOB, Key("default", "a")) == (shown, True)
+
+    watched.jobs.error = StreamError(ErrorKind.SERVER, "list", 503, "unavailable", since=0.0)
+
+    assert context.observe(JOB, Key("default", "a")) == (shown, False)
+
+
 def test_what_another_owner_wrote_holds_up_nobody(watched: Watched) -> None:
     other = widget() | {"metadata": {"name": "w2", "namespace": "default", "uid": "u-2"}}
     write(watched, watched.axn(other), "a", version=20)
@@ -341,7 +450,7 @@ class Lists(Script):
 async def pruned(axn: Reconcile[Any], script: Script) -> list[str]:
     """The names of what is pruned after the handler registered what it did."""
     axn.applied = set()
-    await PruneDescendants()(axn)
+    await run_step(axn, PruneDescendants())
     return [sent[1].name for verb, sent in script.requests if verb == "delete"]
 
 
@@ -516,6 +625,16 @@ def test_what_is_not_watched_cannot_be_listed() -> None:
     one.synced = False
     with pytest.raises(Retry, match="the objects of kind Pod are unknown: their first list is not complete"):
         axn.related("v1", "Pod")
+
+
+def test_related_objects_are_unknown_until_the_first_list_of_each_namespace_is_complete() -> None:
+    watched = Watched(pods=[Still(POD, "default"), incomplete := Still(POD, "far")])
+    watched.pods[0].show(pod("a", app="x"))
+    incomplete.synced = False
+
+    with pytest.raises(Retry, match="the objects of kind Pod are unknown"):
+        watched.axn().related("v1", "Pod", namespace="*")
+    assert names(watched.axn().related("v1", "Pod", namespace="default")) == ["a"]
 
 
 def test_an_empty_namespace_of_related_objects_is_not_all_namespaces(watched: Watched) -> None:

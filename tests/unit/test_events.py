@@ -101,7 +101,7 @@ async def test_events_that_differ_only_in_the_version_of_their_objects_are_equal
         related = about("child", resourceVersion=version)
         told.record(about(resourceVersion=version), Event(EventType.WARNING, "Failed", "Reconcile", "no", related))
 
-    assert (len(told.correlator), told.correlator.unsent) == (1, 3)
+    assert (len(told.correlator._series), told.correlator.unsent) == (1, 3)
 
 
 async def test_events_that_differ_in_anything_that_is_told_are_several(told: EventRecorder) -> None:
@@ -118,7 +118,7 @@ async def test_events_that_differ_in_anything_that_is_told_are_several(told: Eve
         told.record(about(), one)
     told.record(about(uid="u-2"), event())
 
-    assert len(told.correlator) == len(several) + 1
+    assert len(told.correlator._series) == len(several) + 1
 
 
 async def test_a_flood_of_normal_events_hides_no_warning(told: EventRecorder) -> None:

@@ -6,11 +6,13 @@ A quadratic reader takes minutes at the API server's limit of 1.5 MiB, and the l
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from datetime import date, datetime
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated, Any, cast
 from uuid import UUID
@@ -30,9 +32,8 @@ from bonny.api import (
     Status,
     Version,
 )
-from bonny.api.patterns import matches
 from bonny.api.status import WithConditions
-from bonny.api.validation import FORMATS, as_stored, fitting, problems
+from bonny.api.stored import as_stored
 from bonny.api.values import base64_value, duration_seconds, parse_quantity, quantity_value
 from bonny.calling import text_of
 from bonny.client.api import Client
@@ -40,7 +41,7 @@ from bonny.client.errors import log_text_of, refusal
 from bonny.core.conditions import condition, steadied, with_condition
 from bonny.core.fields import digest, merged, overridden, owned_fields, project, same, unowned
 from bonny.core.handled import handled_state
-from bonny.core.objects import UNREADABLE, decode_cut, decode_event, decode_failure, decode_item, version_number
+from bonny.core.objects import UNREADABLE, decode_event, decode_failure, decode_item, decode_whole, version_number
 from bonny.core.ordering import ObjectName, levels
 from bonny.core.selector import hold, requirements_of
 from bonny.errors import BonnyError
@@ -49,10 +50,14 @@ from bonny.naming import is_label_value, is_qualified_name, is_subdomain
 from bonny.readiness import is_ready
 from bonny.resource import Key, has_all_of, identify, owners_of
 from bonny.scheduler.demand import decode_pod, demand_of
-from bonny.telemetry.logging import _Console, _Json
+from bonny.telemetry.logging import _Json
 from bonny.webhooks import review
+from bonny.webhooks.conversion import fitting
 from bonny.webhooks.lost import losses, restored
 from bonny.webhooks.patch import difference, merge
+from bonny_dev.console_log import Console
+from bonny_dev.crd import check_object, schema_of
+from bonny_dev.crd.validation import FORMATS, matches, problems
 
 # The slow set goes up to the largest object that etcd takes, and a third of it for whole objects, which take seconds.
 QUICK = (4096, 65_536, 200_000)
@@ -147,7 +152,7 @@ class Holder(Version):
 
 def in_each_field(text: str) -> None:
     for name in Texts.model_fields:
-        for read in (Holder.spec_of, Holder.check):
+        for read in (Holder.spec_of, partial(check_object, Holder)):
             with suppress(*EXPECTED):
                 read({"spec": {name: text}})
             with suppress(*EXPECTED):
@@ -168,14 +173,16 @@ def emitted(text: str) -> None:
     for reason in ("Created", text):
         with suppress(BonnyError):
             recorder.record(regarding, Event(EventType.NORMAL, reason, "Apply", text, regarding))
-    recorder._key(regarding["metadata"], 1)
+    series = recorder.correlator.take(now=math.inf)
+    assert series is not None
+    recorder._object(series)
 
 
 def decoded(text: str) -> None:
     item = {"metadata": {"name": text, "labels": {text: text}, "resourceVersion": text}, text: text}
     for raw in (text.encode(), b'{"metadata":' + text.encode(), msgspec.json.encode(item), b'{"a": "' + text.encode()):
-        for decode in (decode_item, decode_cut, decode_event, review.read):
-            with suppress(review.NotAReview, *UNREADABLE):
+        for decode in (decode_item, lambda raw: decode_whole(raw, "a"), decode_event, review.read):
+            with suppress(review.NotAReview, BonnyError, *UNREADABLE):
                 decode(raw)
 
 
@@ -197,10 +204,10 @@ TEXTS: dict[str, Callable[[str], object]] = {
     "a pattern": lambda text: matches("^(a|b/)*c$", text),
     "formats": lambda text: [check(text) for check in FORMATS.values()],
     "typed fields": in_each_field,
-    "a line of the console": lambda text: logged(_Console(colour=False), text),
+    "a line of the console": lambda text: logged(Console(colour=False), text),
     "a line of JSON": lambda text: logged(_Json(), text),
     "an event": emitted,
-    "a condition": lambda text: condition(text, True, of={"metadata": {}}, message=text, reason=text),
+    "a condition": lambda text: condition(text, True, generation=None, message=text, reason=text),
     "an error": lambda text: text_of(ValueError(text)),
     "a name": lambda text: (str(Key(text, text)), identify({"kind": text, "metadata": {"name": text}})),
     "JSON": decoded,
@@ -252,7 +259,7 @@ class Shapes(Version):
     status: Told
 
 
-SCHEMA = Shapes.schema()
+SCHEMA = schema_of(Shapes)
 
 
 def nested(depth: int, inside: Any) -> Any:
@@ -356,7 +363,7 @@ def with_managers(given: dict[str, Any]) -> None:
 
 def with_conditions(given: dict[str, Any]) -> None:
     status = given.get("status") or {}
-    with_condition(status, condition("T1", True, of=given))
+    with_condition(status, condition("T1", True, generation=given["metadata"].get("generation")))
     steadied(status, status, {each["type"] for each in status.get("conditions") or ()})
     is_ready(given)
     owners_of(given)
@@ -382,7 +389,7 @@ def checked(given: dict[str, Any]) -> None:
     for strict in (False, True):
         list(problems(stored, SCHEMA, "", strict=strict))
         with suppress(BonnyError):
-            Shapes.check(given, strict=strict)
+            check_object(Shapes, given, strict=strict)
 
 
 def as_bytes(given: dict[str, Any]) -> None:
@@ -391,7 +398,7 @@ def as_bytes(given: dict[str, Any]) -> None:
         with suppress(*EXPECTED):
             handled_state(decode_item(part), with_status=True, trust_generation=False)
         with suppress(*EXPECTED):
-            decode_cut(part)
+            decode_whole(part, "a")
         decode_failure(422, part)
 
 

@@ -13,17 +13,13 @@ from tests.support.certificates import Authority
 from tests.support.loops import LOOPS
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
-NOT_LOADED = ("bonny_dev", "cryptography", "invoke", "jinja2", "opentelemetry", "pytest")
+NOT_LOADED = ("bonny_dev", "bonny.compat", "cryptography", "invoke", "jinja2", "opentelemetry", "pytest")
 EXTRAS = ("bonny.cron", "bonny.metrics_auth", "bonny.otel", "bonny.scheduler", "bonny.tls", "bonny.webhooks")
-# Of the extras that a repository carries, an operator that uses none loads the protocol and the base classes.
+# Of the extras that a repository carries, an operator that uses none loads those that a variable can switch on.
 DECLARED = {
     *("bonny.metrics_auth", "bonny.metrics_auth.extra", "bonny.metrics_auth.settings"),
     *("bonny.otel", "bonny.otel.extra", "bonny.otel.provider"),
-    *("bonny.scheduler", "bonny.scheduler.extra", "bonny.scheduler.scheduler"),
-    *(f"bonny.scheduler.{name}" for name in ("assume", "binding", "demand", "fits", "heap", "nodes", "quantity")),
-    *(f"bonny.scheduler.{name}" for name in ("score", "selector", "streams", "views")),
-    *("bonny.tls", "bonny.tls.secret"),
-    *(f"bonny.webhooks{name}" for name in ("", ".admission", ".extra", ".names", ".review", ".settings")),
+    *(f"bonny.webhooks{name}" for name in ("", ".admission", ".extra", ".review", ".settings")),
 }
 
 # Its server does not answer: it goes on trying to connect, until what was loaded is printed.

@@ -8,7 +8,9 @@ import io
 import json
 import logging
 import threading
+import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,9 +21,13 @@ from bonny.errors import OptionError
 from bonny.kinds import Kind
 from bonny.resource import Key
 from bonny.telemetry import logging as ours
-from bonny.telemetry.logging import LogFormat, about, configure
+from bonny.telemetry.logging import Form, about, configure, installed_console
+from bonny_dev.console_log import SCHEDULER, WORKER, console
+from bonny_dev.wheel import contents, pack
 
 log = logging.getLogger("test.logging")
+
+JSON = None
 
 
 class Terminal(io.StringIO):
@@ -44,7 +50,7 @@ def _as_it_was() -> Iterator[None]:
 @pytest.fixture
 def lines() -> Any:
     stream = io.StringIO()
-    configure(LogFormat.JSON, stream=stream)
+    configure(JSON, stream=stream)
     return lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
@@ -108,7 +114,7 @@ def test_only_a_terminal_gets_colours_and_only_if_it_wants_them(
 ) -> None:
     monkeypatch.setenv("NO_COLOR", no_colour)
     told = stream()
-    configure(LogFormat.CONSOLE, stream=told)
+    configure(console, stream=told)
 
     log.warning("it failed", extra={"object": "n/a", "error": "no way"})
 
@@ -121,9 +127,9 @@ def test_only_a_terminal_gets_colours_and_only_if_it_wants_them(
 
 def worker_line(level: int, message: str, **extra: object) -> str:
     told = io.StringIO()
-    configure(LogFormat.CONSOLE, level=logging.DEBUG, stream=told)
+    configure(console, level=logging.DEBUG, stream=told)
     about(controller="Widgets", object=Key("n", "a"), reasons=frozenset({Reason.ADDED}))
-    logging.getLogger(ours.WORKER).log(level, message, extra={"controller": "Widgets", "object": "n/a", **extra})
+    logging.getLogger(WORKER).log(level, message, extra={"controller": "Widgets", "object": "n/a", **extra})
     (line,) = told.getvalue().splitlines()
     return line.partition(" ")[2]
 
@@ -171,8 +177,8 @@ def test_a_person_reads_each_handling_as_one_aligned_line(
 
 def test_a_person_reads_each_decision_of_a_scheduler_as_one_line() -> None:
     told = io.StringIO()
-    configure(LogFormat.CONSOLE, level=logging.DEBUG, stream=told)
-    scheduler = logging.getLogger(ours.SCHEDULER)
+    configure(console, level=logging.DEBUG, stream=told)
+    scheduler = logging.getLogger(SCHEDULER)
 
     scheduler.debug("no node", extra={"scheduler": "even", "pod": "default/large", "why": "0/2 nodes\nare available"})
     scheduler.debug("bound", extra={"scheduler": "even", "pod": "default/a", "node": "n1"})
@@ -185,7 +191,7 @@ def test_a_person_reads_each_decision_of_a_scheduler_as_one_line() -> None:
 
 def test_a_person_gets_no_ids_and_a_machine_does() -> None:
     told = io.StringIO()
-    configure(LogFormat.CONSOLE, stream=told)
+    configure(console, stream=told)
 
     def handle() -> None:
         about(object="n/a", reasons="added")
@@ -204,7 +210,7 @@ def test_a_person_reads_a_traceback_from_their_own_code_on(lines: Any) -> None:
         asyncio.run(call(fails))
     except RuntimeError:
         log.exception("it failed")
-        configure(LogFormat.CONSOLE, stream=told)
+        configure(console, stream=told)
         log.exception("it failed")
     (line,) = lines()
     assert "bonny/calling.py" in line["exception"]
@@ -221,8 +227,8 @@ def failure(number: int) -> RuntimeError:
         return error
 
 
-@pytest.mark.parametrize("form", list(LogFormat))
-def test_the_traceback_of_an_error_that_repeats_is_written_once(form: LogFormat) -> None:
+@pytest.mark.parametrize("form", [JSON, console])
+def test_the_traceback_of_an_error_that_repeats_is_written_once(form: Form | None) -> None:
     told = io.StringIO()
     configure(form, stream=told)
     for number in (1, 1, 2, 1):
@@ -231,7 +237,7 @@ def test_the_traceback_of_an_error_that_repeats_is_written_once(form: LogFormat)
     assert told.getvalue().count("Traceback") == 2
     assert "occurrence" not in told.getvalue().partition("\n")[0]
     last = told.getvalue().splitlines()[-1]
-    if form is LogFormat.JSON:
+    if form is JSON:
         assert json.loads(last)["occurrences"] == 3
     else:
         assert last.endswith("reconcile failed; traceback above, occurrence 3")
@@ -251,14 +257,14 @@ def test_errors_that_never_repeat_take_no_memory() -> None:
     formatter = ours._Json()
     for number in range(3 * ours.KNOWN_ERRORS):
         error = type(f"Error{number}", (Exception,), {})()
-        assert formatter._occurrences(logging.makeLogRecord({"exc_info": (type(error), error, None)})) == 1
+        assert formatter.occurrences(logging.makeLogRecord({"exc_info": (type(error), error, None)})) == 1
 
     assert len(formatter._known) == ours.KNOWN_ERRORS
 
 
 def test_an_error_of_the_runtime_itself_keeps_its_whole_traceback() -> None:
     told = io.StringIO()
-    configure(LogFormat.CONSOLE, stream=told)
+    configure(console, stream=told)
     try:
         Kind("v1", "Nothing")
     except OptionError as error:
@@ -270,10 +276,10 @@ def test_an_error_of_the_runtime_itself_keeps_its_whole_traceback() -> None:
 # --- texts that nobody expects ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", LogFormat)
-@pytest.mark.parametrize("logger", ["test.logging", ours.WORKER])
+@pytest.mark.parametrize("form", [JSON, console])
+@pytest.mark.parametrize("logger", ["test.logging", WORKER])
 def test_a_text_that_cannot_be_encoded_is_logged_with_escapes(
-    form: LogFormat, logger: str, capsys: pytest.CaptureFixture[str]
+    form: Form | None, logger: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Regression: the line was lost. `os.fsdecode` makes such texts of the output of commands."""
     told = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")  # as strict as a file
@@ -289,7 +295,7 @@ def test_a_text_that_cannot_be_encoded_is_logged_with_escapes(
     assert "reconcile failed" in text or "failed" in text
     assert text.replace("\\\\", "\\").count("file \\udcff") >= 2
     assert capsys.readouterr().err == ""
-    if form is LogFormat.JSON:
+    if form is JSON:
         (line,) = map(json.loads, text.splitlines())
         assert (line["seconds"], line["\\udc80"]) == (0.5, "key")
 
@@ -298,9 +304,9 @@ def test_a_text_that_cannot_be_encoded_is_logged_with_escapes(
 STEERS = "a\x1b[2J\x1b]0;title\x07b\rOK\x9b1mc\x7f\n12:00:00 info\u2028\u202e"
 
 
-@pytest.mark.parametrize("form", LogFormat)
-@pytest.mark.parametrize("logger", ["test.logging", ours.WORKER])
-def test_no_text_steers_the_terminal_or_begins_a_line(form: LogFormat, logger: str) -> None:
+@pytest.mark.parametrize("form", [JSON, console])
+@pytest.mark.parametrize("logger", ["test.logging", WORKER])
+def test_no_text_steers_the_terminal_or_begins_a_line(form: Form | None, logger: str) -> None:
     """Regression: a text without a blank, the name of an object and a traceback were written as they were."""
     told = io.StringIO()
     configure(form, stream=told)
@@ -309,12 +315,12 @@ def test_no_text_steers_the_terminal_or_begins_a_line(form: LogFormat, logger: s
     first, second, *more = told.getvalue().split("\n")[:-1]
     assert (first + second).isprintable()
     assert not more
-    if form is LogFormat.JSON:
+    if form is JSON:
         assert json.loads(first)["error"] == json.loads(first)["object"] == json.loads(second)["message"] == STEERS
 
 
-@pytest.mark.parametrize("form", LogFormat)
-def test_no_error_steers_the_terminal(form: LogFormat) -> None:
+@pytest.mark.parametrize("form", [JSON, console])
+def test_no_error_steers_the_terminal(form: Form | None) -> None:
     told = io.StringIO()
     configure(form, stream=told)
     try:
@@ -325,9 +331,9 @@ def test_no_error_steers_the_terminal(form: LogFormat) -> None:
     assert "a\\u001b[2J" in told.getvalue()
 
 
-@pytest.mark.parametrize("form", LogFormat)
-@pytest.mark.parametrize("logger", ["test.logging", ours.WORKER])
-def test_a_line_is_bounded_and_says_how_much_was_left_out(form: LogFormat, logger: str) -> None:
+@pytest.mark.parametrize("form", [JSON, console])
+@pytest.mark.parametrize("logger", ["test.logging", WORKER])
+def test_a_line_is_bounded_and_says_how_much_was_left_out(form: Form | None, logger: str) -> None:
     """Regression: an error with a text of 5 MB made lines of 10 MB, at each try."""
     told = io.StringIO()
     configure(form, stream=told)
@@ -350,3 +356,16 @@ def test_many_short_texts_are_logged_whole(lines: Any) -> None:
     (line,) = lines()
     assert sum(value == "x" * 1000 for value in line.values()) == 100
     assert line["count"] == 7
+
+
+def test_the_console_format_is_found_where_the_developer_tools_are_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert installed_console() is None, "here the tools are sources beside the runtime"
+    runtime = Path(ours.__file__).parents[2]
+    name, data = pack(contents(runtime / "bonny_dev"), contents(runtime / "bonny"))
+    (tmp_path / name).write_bytes(data)
+    with zipfile.ZipFile(tmp_path / name) as wheel:
+        wheel.extractall(tmp_path, [each for each in wheel.namelist() if ".dist-info/" in each])
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert installed_console() is console

@@ -21,7 +21,7 @@ import pytest
 
 from bonny.run import event_loop
 from bonny.run.event_loop import LoopMonitor
-from bonny.telemetry.logging import LogFormat, about, configure
+from bonny.telemetry.logging import about, configure
 from tests.support.loops import LOOPS
 from tests.support.processes import RUNTIME
 
@@ -36,7 +36,7 @@ def lines() -> Iterator[Callable[[], list[dict[str, Any]]]]:
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
     stream = io.StringIO()
-    configure(LogFormat.JSON, stream=stream)
+    configure(stream=stream)
     yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
     root.handlers[:], root.level = before, level
 

@@ -6,18 +6,16 @@ import functools
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from bonny import Axn, Controller, Reason, Retry, Terminal
+from bonny import Axn, Controller, Retry, Terminal
 from bonny.calling import HandlerTimeout
-from bonny.core.records import Action
-from bonny.engine.reconcile import Step
+from bonny.engine.reconcile import Reconcile, Step
 from bonny.errors import BonnyError, OptionError
-from bonny.events import Event
 from bonny.pipeline import Pipeline, failure_of
-from bonny.steps import AddManagedByLabelToDescendants, AddMissingGVK, Finalizer, Logger, SkipObservedGenerations
+from bonny.steps import Finalizer, Logger
 from bonny.steps.apply_status import ApplyStatus
 from bonny.steps.delegate import DelegateToController
 from bonny_dev import testing
@@ -26,7 +24,7 @@ from tests.support.recorder import KeptEvents
 from tests.support.tokens import token_of
 
 
-def token(**fields: Any) -> Axn[Any]:
+def token(**fields: Any) -> Reconcile[Any]:
     metadata = {"name": "w1", "namespace": "default", "uid": "u-1"}
     resource = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata}
     return token_of(resource, **fields)
@@ -229,12 +227,11 @@ async def test_what_a_handling_failed_of_is_an_event_and_asking_for_another_try_
     assert [(event.type, event.reason, event.message) for _, event in place.events] == told
 
 
-async def test_events_and_last_hooks_come_at_the_end_also_when_a_step_halts() -> None:
+async def test_what_is_called_at_the_end_comes_after_the_events_also_when_a_step_halts() -> None:
     place = Telling()
     axn = token(context=place)
+    axn.at_end(lambda ended: order.extend([f"{event.reason} is emitted" for event in ended.emitted]))
     order: list[str] = []
-    axn.register_before_emit_event(lambda event, _: order.append("event") or event)
-    axn.register_after_processed(lambda _: order.append("processed"))
 
     def halts(axn: Axn[Any]) -> None:
         axn.failure_event(reason="Halted")
@@ -242,20 +239,8 @@ async def test_events_and_last_hooks_come_at_the_end_also_when_a_step_halts() ->
 
     await Pipeline([halts, raising(ValueError("never"))]).run(axn)
 
-    assert order == ["event", "processed"]
+    assert order == ["Halted is emitted"]
     assert [event.reason for _, event in place.events] == ["Halted"]
-
-
-async def test_a_hook_that_fails_at_the_end_fails_nothing_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    axn = token(context=Telling())
-
-    def fails(axn: Axn[Any]) -> None:
-        raise ValueError("no")
-
-    axn.register_after_processed(fails)
-    await Pipeline([]).run(axn)
-
-    assert [record.message for record in caplog.records] == ["a hook failed"]
 
 
 async def test_several_failures_of_a_group_are_all_told() -> None:
@@ -266,75 +251,19 @@ async def test_several_failures_of_a_group_are_all_told() -> None:
     assert failure_of(error).message == "ConfigMap a is not ours; also: ConfigMap b is not ours"
 
 
-# --- the steps that skip and fill in ----------------------------------------------------------------------------------
-
-
-def modified(observed: int | None, action: Action = Action.MODIFY, **fields: Any) -> Axn[Any]:
-    metadata = {"name": "w1", "namespace": "default", "uid": "u-1", "generation": 4}
-    resource = {
-        "apiVersion": "example.com/v1",
-        "kind": "Widget",
-        "metadata": metadata,
-        "status": {"observedGeneration": observed},
-    }
-    return token_of(resource, action=action, **{"reasons": frozenset({Reason.CHANGED}), **fields})
-
-
-@pytest.mark.parametrize(
-    ("axn", "halted"),
-    [
-        (modified(4), True),
-        (modified(3), False),
-        (modified(None), False),
-        (modified(4, Action.ADD), False),
-        (modified(4, Action.RECONCILE), False),
-        (modified(4, tries=1), False),
-        (modified(4, reasons=frozenset({Reason.CHANGED, Reason.CHILD})), False),
-    ],
-)
-def test_only_the_first_try_of_a_change_that_was_observed_is_skipped(axn: Axn[Any], halted: bool) -> None:
-    SkipObservedGenerations()(axn)
-    assert axn.halted is halted
-
-
-def test_what_is_skipped_and_where_the_generation_is_can_be_said() -> None:
-    axn = modified(4, Action.ADD)
-    SkipObservedGenerations(actions=["add"])(axn)
-    other = modified(3)
-    other.resource["status"]["seen"] = {"generation": 4}
-    SkipObservedGenerations(path=("status", "seen", "generation"))(other)
-    assert (axn.halted, other.halted) == (True, True)
-    with pytest.raises(OptionError, match="skips only add and modify"):
-        SkipObservedGenerations(actions=["delete"])
-
-
-def test_missing_types_are_filled_in_and_others_stay() -> None:
-    axn = token()
-    del axn.resource["apiVersion"]
-    AddMissingGVK("example.com/v2", "Gadget")(axn)
-    assert (axn.resource["apiVersion"], axn.resource["kind"]) == ("example.com/v2", "Widget")
-
-
-def test_the_managed_by_label_is_shown_to_hooks() -> None:
-    axn = testing.axn(token().resource)
-    AddManagedByLabelToDescendants()(axn)
-    axn.register_descendant({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "labels": {"a": "b"}}})
-    axn.finish_descendants()
-    testing.assert_descendant(
-        axn, "Secret", "s", metadata={"labels": {"a": "b", "app.kubernetes.io/managed-by": "test"}}
-    )
+# --- steps ------------------------------------------------------------------------------------------------------------
 
 
 async def test_the_logger_tells_names_and_never_contents(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     axn = testing.axn(token().resource)
 
-    def register(axn: Axn[Any]) -> None:
+    def register(axn: Reconcile[Any]) -> None:
         axn.register_descendant(
             {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"k": "hunter2"}}
         )
-        axn.finish_descendants()
-        axn.finish_status({"phase": "hunter2"})
+        axn.mark_sent("descendants")
+        axn.stored = {"status": {"phase": "hunter2"}}
         axn.failure_event(message="hunter2")
 
     await Pipeline([Logger(), register]).run(axn)
@@ -347,45 +276,3 @@ async def test_the_logger_tells_names_and_never_contents(caplog: pytest.LogCaptu
 def test_a_finalizer_has_a_name_and_an_implementation_or_none_of_both(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match="give both name and implementation, or neither"):
         Finalizer(**options)
-
-
-# --- events -----------------------------------------------------------------------------------------------------------
-
-
-def recorded(axn: Axn[Any]) -> list[tuple[str, str]]:
-    return [(event.type.value, event.reason) for event in cast("Any", axn.context).recorded]
-
-
-@pytest.mark.parametrize(("error", "told"), [(ValueError("x"), [("Warning", "HandlerFailed")]), (Retry("later"), [])])
-async def test_a_failure_is_told_also_when_the_handler_emitted_its_events_before(
-    error: Exception, told: list[tuple[str, str]]
-) -> None:
-    def handler(axn: Axn[Any]) -> None:
-        axn.failure_event(reason="Early")
-        axn.emit_events()
-        raise error
-
-    axn = testing.axn(token().resource)
-    with pytest.raises(type(error)):
-        await Pipeline([handler]).run(axn)
-
-    assert recorded(axn) == [("Warning", "Early"), *told]
-
-
-async def test_a_hook_that_raises_for_one_event_takes_no_other_with_it() -> None:
-    """Regression: what came behind it was never told, the failure of the handling for one."""
-
-    def hook(event: Event, _: Axn[Any]) -> Event:
-        if event.reason == "First":
-            raise ValueError
-        return event
-
-    def handler(axn: Axn[Any]) -> None:
-        axn.register_before_emit_event(hook)
-        for reason in ("First", "Second"):
-            axn.failure_event(reason=reason)
-
-    axn = testing.axn(token().resource)
-    await Pipeline([handler]).run(axn)
-
-    assert recorded(axn) == [("Warning", "Second")]

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from bonny import Action, Axn, Controller, Spec, Version
 from bonny.client.errors import refusal
 from bonny.core import watch
-from bonny.core.objects import Failure
+from bonny.core.objects import Failure, Item
 from bonny.core.queue import Reason
 from bonny.engine import router as router_module
 from bonny.engine.reconcile import Step
@@ -36,6 +36,7 @@ from tests.support.recorder import KeptEvents
 
 WIDGET = Kind("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)
 CONFIG_MAP = Owned("v1", "ConfigMap")
+WIDGET_TYPE = {"apiVersion": "example.com/v1", "kind": "Widget"}
 W1 = Key("default", "w1")
 
 
@@ -104,6 +105,25 @@ def streams() -> Streams:
 def test_a_changed_child_queues_its_owner(streams: Streams) -> None:
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
     streams.says(streams.config_maps, "ADDED", thing("other", version=12, owner="uid-unknown"))
+    assert streams.queued() == {W1: frozenset({Reason.CHILD})}
+
+
+@pytest.mark.parametrize("owner", ["", "uid-another"])
+def test_a_child_that_no_longer_names_its_owner_queues_that_owner(streams: Streams, owner: str) -> None:
+    streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
+    streams.queued()
+
+    streams.says(streams.config_maps, "MODIFIED", thing("c", version=12, owner=owner))
+
+    assert streams.queued() == {W1: frozenset({Reason.CHILD})}
+
+
+def test_a_changed_child_without_the_label_queues_the_owner_of_its_owner_reference(streams: Streams) -> None:
+    """As after a user removed the label."""
+    child = thing("c", version=11)
+    child["metadata"]["ownerReferences"] = [{**WIDGET_TYPE, "name": "w1", "uid": "uid-w1"}]
+    streams.says(streams.config_maps, "ADDED", child)
+
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
 
 
@@ -269,6 +289,16 @@ def test_another_object_that_took_the_name_of_what_was_deleted_is_news(streams: 
 
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
     assert remembered(streams) == []
+
+
+def test_an_owner_does_not_wait_for_the_deletion_of_an_object_that_the_stream_shows_re_created(
+    streams: Streams,
+) -> None:
+    """The event of that deletion has passed already."""
+    streams.says(streams.config_maps, "ADDED", thing("c", version=11, uid="another", owner="uid-w1"))
+    streams.router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+
+    assert took(streams, now=time.monotonic())
 
 
 # --- own writes of several keys, for a long time ----------------------------------------------------------------------
@@ -561,6 +591,19 @@ async def test_who_asked_for_children_that_were_not_known_is_queued_once_they_ar
     assert streams.router.children("uid-w1", owner=W1) == []
 
 
+async def test_an_owner_that_asks_for_its_children_during_a_second_outage_is_queued_after_it(
+    streams: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(router_module, "IN_SYNC_SECONDS", 0.0)
+    for version in (12, 13):
+        streams.tells(streams.config_maps, watch.Silent(), watch.Tick())
+        assert streams.router.children("uid-w1", owner=W1) is None
+        streams.lists(streams.config_maps, version=version)
+        await rounds()
+
+        assert streams.queued() == {W1: frozenset({Reason.CHILD})}
+
+
 async def rounds() -> None:
     """Let the loop call what is due, and what that makes due."""
     for _ in range(5):
@@ -572,6 +615,43 @@ def test_a_re_created_object_is_buried_and_queued(streams: Streams) -> None:
     streams.says(streams.widgets, "ADDED", thing("w1", version=12, uid="another"))
     assert [stone.item.meta.uid for stone in streams.router.records.tombstones(W1)] == ["uid-w1"]
     assert streams.queued() == {W1: frozenset({Reason.DELETED, Reason.ADDED})}
+
+
+def test_an_object_that_was_re_created_during_an_outage_has_a_tombstone(streams: Streams) -> None:
+    """A list shows the new object in place of the old one, and no event of the deletion."""
+    relisted(streams, thing("w1", version=95, uid="another"), version=100)
+
+    assert [stone.item.meta.uid for stone in streams.router.records.tombstones(W1)] == ["uid-w1"]
+    (reasons,) = streams.queued().values()
+    assert Reason.DELETED in reasons
+
+
+def test_a_standby_keeps_the_key_of_a_re_created_object_when_it_removes_its_tombstones(streams: Streams) -> None:
+    """The standby may lead later, and then the new object is due."""
+    streams.says(streams.widgets, "DELETED", thing("w1", version=11))
+    streams.says(streams.widgets, "ADDED", thing("w1", version=12, uid="another"))
+
+    streams.router.remove_tombstones(before=time.monotonic() + 1.0)
+
+    assert streams.router.records.tombstones(W1) == ()
+    assert W1 in streams.queued()
+
+
+async def test_in_a_later_term_all_objects_wait_behind_live_changes(streams: Streams) -> None:
+    await streams.router.requeue_all()
+    streams.says(streams.widgets, "ADDED", thing("w2", version=11))
+
+    assert list(streams.queued()) == [W2, W1]
+
+
+def test_the_first_list_of_children_queues_their_owners_behind_live_changes() -> None:
+    streams = Streams()
+    streams.lists(streams.widgets, thing("w1", version=5), version=10)
+    streams.queued()
+    streams.lists(streams.config_maps, thing("c", version=6, owner="uid-w1"), version=10)
+    streams.says(streams.widgets, "ADDED", thing("w2", version=11))
+
+    assert list(streams.queued()) == [W2, W1]
 
 
 def test_a_write_under_way_survives_that_the_server_is_restored(streams: Streams) -> None:
@@ -609,6 +689,19 @@ def test_the_writes_to_children_that_are_gone_are_forgotten(streams: Streams) ->
 
     assert len(streams.config_maps.store) == 0
     assert remembered(streams) == []
+
+
+async def test_no_timer_is_left_of_an_object_that_is_gone(streams: Streams) -> None:
+    """It would hold memory until the next resync, ten hours later."""
+    worker = worker_of(streams)
+    streams.says(streams.widgets, "MODIFIED", of_size("w1", "large", version=11))
+    await work_off(worker)
+    assert streams.router.queue.has_timer(W1)
+
+    streams.says(streams.widgets, "DELETED", of_size("w1", "large", version=12))
+    await work_off(worker)
+
+    assert not streams.router.queue.has_timer(W1)
 
 
 async def test_the_contests_of_objects_that_are_gone_are_forgotten(streams: Streams) -> None:
@@ -697,6 +790,12 @@ def test_a_child_of_the_handled_kind_itself_is_handled_too() -> None:
 def test_a_status_of_somebody_else_queues_nobody(streams: Streams) -> None:
     streams.says(streams.widgets, "MODIFIED", {**thing("w1", version=11), "status": {"seen": True}})
     assert streams.queued() == {}
+
+
+def test_a_status_queues_the_objects_of_a_controller_that_asks_for_status_changes(streams: Streams) -> None:
+    streams.router._on_status = True
+    streams.says(streams.widgets, "MODIFIED", {**thing("w1", version=11), "status": {"seen": True}})
+    assert streams.queued() == {W1: frozenset({Reason.CHANGED})}
 
 
 def test_the_end_of_a_stranger_that_held_a_wanted_name_is_the_business_of_who_wanted_it(streams: Streams) -> None:
@@ -898,6 +997,29 @@ async def test_a_handling_between_two_pages_of_a_restored_server_is_not_remember
     assert gate.sizes == ["lost", "a", "lost", "restored"]
 
 
+async def test_a_reconcile_between_two_pages_of_a_restored_server_does_not_count_for_the_object_of_the_later_page(
+    streams: Streams,
+) -> None:
+    """The later page shows other content under the same generation."""
+    gate = Gate()
+    worker = worker_of(streams, gate)
+    streams.says(streams.widgets, "MODIFIED", of_size("w1", "lost", version=90))
+    streams.tells(streams.widgets, watch.Silent(), watch.Tick())
+    for token, listed in (("t1", of_size("a", "a", version=30)), ("t2", of_size("w1", "restored", version=45))):
+        page = {"metadata": {"resourceVersion": "50", "continue": token}, "items": [listed]}
+        streams.tells(streams.widgets, watch.Reply(200, json.dumps(page).encode()))
+        if token == "t1":
+            under_way = await begun(worker)
+    assert sorted(gate.sizes) == ["a", "lost"]
+
+    gate.open.set()
+    await asyncio.gather(*under_way)
+    streams.lists(streams.widgets, of_size("z", "z", version=46), version=50)
+    await work_off(worker)
+
+    assert sorted(gate.sizes) == ["a", "lost", "restored", "z"]
+
+
 def relisted(streams: Streams, *things: Resource, version: int) -> None:
     """The watch expires, and everything is listed again."""
     expired = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}
@@ -979,11 +1101,44 @@ async def test_what_terminal_stops_while_the_server_is_restored_does_not_stop_wh
     assert gate.sizes == ["lost", "restored"]
 
 
+async def test_an_object_that_is_changed_back_to_what_terminal_stopped_is_reconciled(streams: Streams) -> None:
+    """The API server keeps no generation for some kinds, as for ConfigMaps, so equal content is an equal state."""
+    seen: list[str] = []
+
+    def refuses_large(axn: Axn[Any]) -> None:
+        seen.append(axn.resource["spec"])
+        if seen[-1] == "large":
+            raise Terminal("too large")
+
+    worker = worker_of(streams, refuses_large)
+    for version, size in ((11, "large"), (12, "small"), (13, "large")):
+        streams.says(streams.widgets, "MODIFIED", {**thing("w1", version=version), "spec": size})
+        await work_off(worker)
+
+    assert seen == ["large", "small", "large"]
+
+
 async def test_a_status_that_a_list_shows_first_queues_nobody() -> None:
     streams = Streams()
     streams.lists(streams.widgets, of_size("w1", "5", version=5), version=10)
     streams.queued()
     relisted(streams, {**of_size("w1", "5", version=95), "status": {"seen": True}}, version=100)
+    assert streams.queued() == {}
+
+
+def test_a_later_list_decodes_no_object_whose_metadata_alone_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no content that could differ."""
+    decoded: list[Item] = []
+    streams = Streams(dataclasses.replace(WIDGET, metadata_only=True))
+    listed = thing("w1", version=5)
+    listed["metadata"]["generation"] = 1
+    streams.lists(streams.widgets, listed, version=10)
+    streams.queued()
+    monkeypatch.setattr(Item, "decode", lambda item, **_: decoded.append(item) or {})
+
+    relisted(streams, {"metadata": {**listed["metadata"], "resourceVersion": "95"}}, version=100)
+
+    assert decoded == []
     assert streams.queued() == {}
 
 
@@ -1088,6 +1243,30 @@ async def test_a_deletion_during_the_question_whether_it_is_one_is_not_forgotten
     assert deleted == ["uid-w1"]
 
 
+async def test_add_runs_once_for_an_object_when_delete_is_due_for_two_earlier_objects_of_its_name(
+    streams: Streams,
+) -> None:
+    """The second one is created and deleted while `delete` runs for the first one."""
+    gate, calls = asyncio.Event(), []
+
+    async def handled(axn: Axn[Any]) -> None:
+        calls.append((axn.action, axn.uid))
+        if axn.action is Action.DELETE:
+            await gate.wait()
+
+    worker = worker_of(streams, handled)
+    streams.says(streams.widgets, "DELETED", thing("w1", version=11))
+    (deleting,) = await begun(worker)
+    streams.says(streams.widgets, "ADDED", thing("w1", version=12, uid="second"))
+    streams.says(streams.widgets, "DELETED", thing("w1", version=13, uid="second"))
+    streams.says(streams.widgets, "ADDED", thing("w1", version=14, uid="third"))
+    gate.set()
+    await deleting
+    await work_off(worker)
+
+    assert sorted(calls) == [(Action.ADD, "third"), (Action.DELETE, "second"), (Action.DELETE, "uid-w1")]
+
+
 class PanicException(BaseException):
     """As what extensions in Rust raise."""
 
@@ -1185,10 +1364,10 @@ def test_names_of_any_type_cost_the_object_that_has_them_its_references_only(nam
     assert maps.current
 
 
-async def test_the_end_of_an_object_that_is_too_deep_is_handled(
+async def test_the_end_of_an_object_that_is_too_deep_waits_for_a_person(
     streams: Streams, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Regression: nothing could read its finalizer's object, which stayed, and its namespace with it."""
+    """No handler sees a part of it; as soon as it is flatter, its finalizer runs."""
     seen: list[tuple[Action, Any]] = []
 
     async def handled(axn: Axn[Any]) -> None:
@@ -1196,17 +1375,41 @@ async def test_the_end_of_an_object_that_is_too_deep_is_handled(
 
     worker = worker_of(streams, handled)
     worker._finalizers = frozenset({"example.com/cleanup"})
-    streams.tells(streams.widgets, watch.Line(deep("w1", version=11, finalizers=["example.com/cleanup"])))
-    await work_off(worker)
-    assert seen == []
-
     leaving = {"finalizers": ["example.com/cleanup"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
-    streams.tells(streams.widgets, watch.Line(deep("w1", version=12, **leaving)))
+    for version, metadata in enumerate(({"finalizers": ["example.com/cleanup"]}, leaving), start=11):
+        streams.tells(streams.widgets, watch.Line(deep("w1", version=version, **metadata)))
+        await work_off(worker)
+    assert seen == []
+    failed = [known for known in caplog.records if known.getMessage() == "reconcile failed"]
+    assert {vars(known)["error"] for known in failed} == {
+        "default/w1 is nested deeper than 400 levels: make it flatter"
+    }
+    assert {vars(known)["action"] for known in failed} == {"add", "finalize"}
+
+    flat = {**thing("w1", version=13), "spec": {"bucket": "b1"}}
+    flat["metadata"] |= leaving
+    streams.says(streams.widgets, "MODIFIED", flat)
     await work_off(worker)
     assert seen == [(Action.FINALIZE, "b1")]
-    said = [known for known in caplog.records if known.message.startswith("cleaning up without the fields")]
-    assert [(known.object, known.action) for known in said] == [("default/w1", "finalize")]  # type: ignore[attr-defined]
 
-    streams.tells(streams.widgets, watch.Line(deep("w1", version=13).replace(b"MODIFIED", b"DELETED")))
+
+async def test_an_object_that_was_too_deep_is_gone_with_one_error_and_its_name_is_free(
+    streams: Streams, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[tuple[Action, str]] = []
+
+    async def handled(axn: Axn[Any]) -> None:
+        seen.append((axn.action, axn.resource["metadata"]["uid"]))
+
+    worker = worker_of(streams, handled)
+    streams.tells(streams.widgets, watch.Line(deep("w1", version=11)))
     await work_off(worker)
-    assert seen[1:] == [(Action.DELETE, "b1")]
+    streams.tells(streams.widgets, watch.Line(deep("w1", version=12).replace(b"MODIFIED", b"DELETED")))
+    await work_off(worker)
+    assert seen == []
+    (lost,) = [known for known in caplog.records if known.getMessage() == "gave up calling delete"]
+    assert "w1 is nested deeper than 400 levels" in lost.error  # type: ignore[attr-defined]
+
+    streams.says(streams.widgets, "ADDED", thing("w1", version=13, uid="u-2"))
+    await work_off(worker)
+    assert seen == [(Action.ADD, "u-2")]

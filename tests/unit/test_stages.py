@@ -181,19 +181,6 @@ async def test_the_time_of_a_transition_moves_only_with_the_status() -> None:
     assert moved == {"DatabaseReady": False, "SchemaReady": True, "AppReady": False}
 
 
-async def test_a_stage_counts_although_the_status_was_applied_before() -> None:
-    class Early(SetUp):
-        async def reconcile(self, axn: Axn[Widget]) -> None:
-            axn.set_condition("Started", True)
-            await axn.apply_status()
-            with axn.stage("DatabaseReady"):
-                raise Wait("it is starting")
-
-    token = await testing.handle(Early, widget())
-    reported = {each["type"]: each for each in token.with_stages({})["conditions"]}
-    assert reported["DatabaseReady"]["message"] == "it is starting"
-
-
 async def test_a_stage_whose_error_is_swallowed_is_false_and_bars_the_next() -> None:
     class Swallows(SetUp):
         async def reconcile(self, axn: Axn[Widget]) -> None:

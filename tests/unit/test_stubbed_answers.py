@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bonny import Axn, Controller, Key, Kind, List, Owned, PeriodicTask, Reconciler, Resource, TaskRun
+from bonny import Axn, Controller, Key, Kind, List, Owned, PeriodicTask, Reconciler, Resource, TaskRun, compat
 from bonny.client import (
     ApiError,
     Conflict,
@@ -45,12 +45,12 @@ def eviction(name: str = "a") -> Resource:
     return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": "default"}}
 
 
-class Sends(Controller[Widget]):
+class Sends(compat.Controller[Widget]):
     """Sends what its test wants."""
 
     rules = EVERYTHING
 
-    async def reconcile(self, axn: Axn[Widget]) -> None:
+    async def reconcile(self, axn: compat.Axn[Widget]) -> None:
         axn.assigns["answer"] = await self.options["send"](axn.client)
 
 

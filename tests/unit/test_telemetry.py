@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import sys
 import threading
@@ -16,7 +15,7 @@ import bonny
 from bonny import telemetry
 from bonny.errors import OptionError
 from bonny.telemetry import events
-from tests.support.heard import Heard, heard
+from tests.support.heard import heard
 
 RUNTIME = Path(bonny.__file__).parent
 MODULES = {"." + ".".join(path.relative_to(RUNTIME).with_suffix("").parts) for path in RUNTIME.rglob("*.py")}
@@ -217,58 +216,3 @@ def test_default_metadata_goes_with_every_event_and_the_events_own_beats_it() ->
     assert listener.events[0].metadata == expected
     assert telemetry.metadata() == {"operator": "widgets-operator", "region": "here"}
     assert telemetry.metadata({"region": "there", "task": "t"}) == expected
-
-
-def test_measure_gives_the_seconds_and_the_result() -> None:
-    measurements, result = telemetry.measure(lambda: 42)
-    assert result == 42
-    assert set(measurements) == {"duration"}
-    assert 0 <= measurements["duration"] < 1
-
-
-@pytest.fixture
-def spans() -> Iterator[Heard]:
-    with heard("mine.span.start", "mine.span.stop", "mine.span.exception") as listener:
-        yield listener
-
-
-def test_a_span_tells_its_start_and_its_end_with_what_was_found_meanwhile(spans: Heard) -> None:
-    with telemetry.span("mine.span", {"object": "w"}) as found:
-        found["result"] = "ok"
-
-    start, stop = spans.events
-    assert (start.name, start.metadata, list(start.measurements)) == (
-        "mine.span.start",
-        {"object": "w"},
-        ["system_time"],
-    )
-    assert (stop.name, stop.metadata) == ("mine.span.stop", {"object": "w", "result": "ok"})
-    assert stop.measurements["duration"] >= 0
-
-
-def test_a_span_that_raises_tells_of_the_error_and_raises_it(spans: Heard) -> None:
-    error = ValueError("no")
-    with pytest.raises(ValueError, match="no"), telemetry.span("mine.span"):
-        raise error
-
-    assert spans.names == ["mine.span.start", "mine.span.exception"]
-    assert spans.events[1].metadata == {"error": error}
-
-
-# --- the logger -------------------------------------------------------------------------------------------------------
-
-
-def test_the_logger_writes_a_line_for_each_event_and_failures_are_warnings(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
-    telemetry.attach_logger()
-
-    telemetry.execute("bonny.task.succeeded", {"duration": 0.5}, {"task": "t"})
-    telemetry.execute("bonny.task.failed", {"duration": 0.5}, {"task": "t", "name": "n", "message": "m"})
-
-    assert [(record.getMessage(), record.levelname) for record in caplog.records] == [
-        ("bonny.task.succeeded", "DEBUG"),
-        ("bonny.task.failed", "WARNING"),
-    ]
-    said = vars(caplog.records[1])
-    assert (said["duration"], said["task"], said["name_"], said["message_"]) == (0.5, "t", "n", "m")
-    assert telemetry.detach(telemetry.LOGGER_ID)

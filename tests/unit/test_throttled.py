@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from bonny import Axn, Key, Throttled
+from bonny.client.errors import refusal
+from bonny.core.objects import Failure
 from bonny.core.queue import Reason
 from bonny.engine.worker import LONGEST_ADVICE, Worker
 from bonny.errors import OptionError
@@ -118,6 +120,25 @@ def test_an_answer_that_asks_for_a_day_is_bounded(clock: Clock) -> None:
 
     late = [(at, call) for at, call in calls_of(clock.run(main)) if at > 1.0]
     assert sorted(late) == [(LONGEST_ADVICE + 1.0, "add first"), (LONGEST_ADVICE + 1.0, "add third")]
+
+
+def test_an_answer_of_the_api_server_that_asks_for_a_day_delays_its_object_for_a_bounded_time(clock: Clock) -> None:
+    """A proxy in front of the API server may answer 429 or 503 with any Retry-After."""
+    calls: list[float] = []
+
+    def refused(axn: Axn[Any]) -> None:
+        calls.append(round(time.monotonic() - BEGAN, 1))
+        if axn.tries == 0:
+            raise refusal(Failure(429, "TooManyRequests", retry_after=86_400.0), verb="get", resource="secrets a/b")
+
+    async def main() -> None:
+        worker = worker_of(refused)
+        await lists(worker.router.primary[0], thing("first", generation=1))
+        async with at_work(worker):
+            await asyncio.sleep(2 * LONGEST_ADVICE)
+
+    clock.run(main)
+    assert calls == [0.0, LONGEST_ADVICE]
 
 
 def test_reconciles_in_progress_go_on_and_the_pause_that_ends_last_counts(clock: Clock) -> None:

@@ -13,10 +13,9 @@ from bonny.core.queue import Reason
 from bonny.core.records import Action, applied_record
 from bonny.errors import BonnyError, OptionError
 from bonny.events import EventType
-from bonny.pipeline import Pipeline
+from bonny.pipeline import Pipeline, run_step
 from bonny.resource import Key
 from bonny.steps import (
-    AddManagedByLabelToDescendants,
     ApplyDescendants,
     ApplyStatus,
     DelegateToController,
@@ -134,7 +133,7 @@ async def test_what_a_waiting_handler_registered_is_applied_and_nothing_is_prune
 async def test_descendants_that_a_handler_applied_before_it_waits_prune_nothing_either() -> None:
     class Early(Starting):
         async def reconcile(self, axn: Axn[Widget]) -> None:
-            await ApplyDescendants()(axn)  # type: ignore[arg-type]  as axn.apply_descendants does
+            await run_step(axn, ApplyDescendants())  # type: ignore[arg-type]  as compat.Axn.apply_descendants does
             raise Wait("not yet")
 
     script = Script(widget(), children=[child("other")])
@@ -142,7 +141,7 @@ async def test_descendants_that_a_handler_applied_before_it_waits_prune_nothing_
 
     # Also where an operator's own pipeline prunes in another order.
     await Pipeline([DelegateToController()]).run(axn)
-    await PruneDescendants()(axn)
+    await run_step(axn, PruneDescendants())
 
     assert script.requests == []
 
@@ -174,7 +173,6 @@ async def test_after_a_wait_only_the_steps_run_that_shape_apply_or_report() -> N
 
     assert seen == ["approval is missing"]
     assert axn.failure is None
-    assert AddManagedByLabelToDescendants.runs_while_waiting, "or a wait would take the label off"
 
 
 async def test_a_failure_after_a_wait_is_a_failure() -> None:

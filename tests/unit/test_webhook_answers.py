@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
+import logging
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -15,16 +17,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bonny import Kind, Operator, Resource, Scope, Spec, Version
-from bonny.api.schema import structural
 from bonny.calling import HANDLER_THREAD
 from bonny.client import Client
+from bonny.errors import InvalidObject
+from bonny.telemetry.logging import _add_fields
 from bonny.telemetry.prometheus import exposition
 from bonny.webhooks import Admission, Denied, Review, answers
 from bonny.webhooks.app import WebhookApp
 from bonny.webhooks.metrics import families
 from bonny_dev import testing
+from bonny_dev.crd.schema import structural
 from tests.support.raising import RAISED, RAISED_ON_THE_LOOP, SECRET
 from tests.support.specs import values
+from tests.support.virtual import Clock
 from tests.support.waiting import until
 
 GARBAGE = st.binary(max_size=40) | st.recursive(
@@ -206,6 +211,16 @@ async def test_all_refusals_are_in_one_answer() -> None:
 async def test_a_refusal_for_the_user_is_forbidden() -> None:
     reviewed = await testing.review(WidgetAdmission, widget(size=4), operation="DELETE")
     assert (reviewed.code, reviewed.message, reviewed.causes) == (403, "is kept", ())
+
+
+async def test_a_forbidden_refusal_beside_an_invalid_value_is_answered_as_forbidden() -> None:
+    class Refuses(Admission[Widget]):
+        def validate(self, review: Review[Widget]) -> None:
+            review.deny("must be even", field="spec.size")
+            review.deny("only admins may resize it", forbidden=True)
+
+    reviewed = await testing.review(Refuses, widget())
+    assert (reviewed.code, reviewed.message) == (403, "must be even; only admins may resize it")
 
 
 async def test_default_may_refuse_and_then_changes_nothing() -> None:
@@ -403,6 +418,40 @@ async def test_what_a_def_handler_raises(raises: Callable[[], None], caplog: pyt
     await _is_a_500(failing(raises, on_the_loop=False), caplog)
 
 
+async def test_validate_fails_for_an_object_that_it_cannot_read() -> None:
+    """To allow the write would skip the check. Only `default` runs before the API server checks the schema."""
+    code, _, body = await post(app_of(WidgetAdmission), VALIDATE, review_of(widget(size="big")))
+    assert (code, body) == (500, b"WidgetAdmission of op failed: the log of the operator says more")
+
+
+async def test_default_fails_for_an_error_of_its_own_after_it_could_not_read_the_object() -> None:
+    class Goes(Admission[Widget]):
+        def default(self, review: Review[Widget]) -> None:
+            with contextlib.suppress(InvalidObject):
+                _ = review.spec
+            raise ValueError("of its own")
+
+    assert (await post(app_of(Goes), "/mutate/goes", review_of(widget(size="big"))))[0] == 500
+
+
+async def test_a_line_that_a_handler_logs_says_for_which_webhook_and_object(caplog: pytest.LogCaptureFixture) -> None:
+    """An object that gets its name from `generateName` has none yet."""
+
+    class Logs(Admission[Widget]):
+        async def validate(self, review: Review[Widget]) -> None:
+            logging.getLogger("mine").warning("looked at it")
+
+    caplog.handler.addFilter(_add_fields)
+    for name in ("w", ""):
+        await post(app_of(Logs), "/validate/logs", review_of(widget(), name=name))
+
+    lines = [vars(record) for record in caplog.records if record.name == "mine"]
+    assert [(line["webhook"], line["operation"], line["object"]) for line in lines] == [
+        ("Logs", "CREATE", "default/w"),
+        ("Logs", "CREATE", "default/(generated)"),
+    ]
+
+
 async def test_an_error_is_logged_with_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
     await _is_a_500(failing(RAISED["Exception"], on_the_loop=True), caplog)
     error = caplog.records[-1].exc_info
@@ -496,6 +545,31 @@ async def test_a_handler_has_half_a_second_less_than_the_api_server_waits(monkey
     monkeypatch.setattr(answers, "call", call)
     await post(app_of(WidgetAdmission), VALIDATE, review_of(widget()))
     assert given == [4.5]
+
+
+@pytest.mark.parametrize(("takes", "codes", "expected"), [(2.0, [200, 200], [4.5, 2.5]), (60.0, [200, 500], [4.5])])
+def test_the_time_that_a_review_waits_for_a_thread_is_part_of_its_timeout(
+    takes: float, codes: list[int], expected: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the API server would give up before the answer comes. The first review has the only thread."""
+    given: list[float] = []
+
+    class Threaded(Admission[Widget]):
+        def validate(self, review: Review[Widget]) -> None: ...
+
+    async def call(*_: object, seconds: float, thread: str) -> None:
+        given.append(seconds)
+        await asyncio.sleep(takes)
+
+    async def main() -> list[int]:
+        app = app_of(Threaded)
+        posts = (post(app, "/validate/threaded", review_of(widget())) for _ in range(2))
+        return [code for code, *_ in await asyncio.gather(*posts)]
+
+    monkeypatch.setattr(answers, "THREADS", 1)
+    monkeypatch.setattr(answers, "call", call)
+    assert Clock(monkeypatch).run(main) == codes
+    assert given == [pytest.approx(seconds) for seconds in expected]
 
 
 @pytest.fixture

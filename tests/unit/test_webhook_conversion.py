@@ -17,11 +17,12 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from bonny.api import Field, ListMap, ListSet, Model, PreserveUnknown, Spec, Status, Version
-from bonny.api.validation import as_stored, fitting
+from bonny.api.stored import as_stored
 from bonny.errors import InvalidObject
 from bonny.resource import Resource, has_all_of
-from bonny.webhooks.conversion import ANNOTATIONS_BYTES, CARRIED, Converter
+from bonny.webhooks.conversion import ANNOTATIONS_BYTES, CARRIED, Converter, fitting
 from bonny.webhooks.lost import digest
+from bonny_dev.crd import check_object, schema_of
 from tests.support.effort import examples
 from tests.support.specs import values
 
@@ -219,7 +220,7 @@ class Empty(Version):
 
 
 VERSIONS: tuple[type[Version], ...] = (Job2, Job1, Narrow, Raising, Meddling, Absurd)
-SCHEMAS = {f"{GROUP}/{version.version}": version.schema() for version in VERSIONS}
+SCHEMAS = {f"{GROUP}/{version.version}": schema_of(version) for version in VERSIONS}
 CONVERTER = Converter(VERSIONS, GROUP)
 QUICK = settings(
     deadline=None,
@@ -242,7 +243,7 @@ def objects(draw: st.DrawFn, version: type[Version]) -> Resource:
     fields = fitting(as_stored(draw(values(schema)), schema), schema)
     made = {**(fields if isinstance(fields, dict) else {}), **head}
     try:
-        return version.check(made)
+        return check_object(version, made)
     except InvalidObject:
         assume(False)
         raise
@@ -358,8 +359,8 @@ def test_a_field_manager_removes_any_value_that_the_other_version_lacks(data: st
     kept = merged["metadata"]["annotations"].keys() & pruned["metadata"].get("annotations", {}).keys()
     merged["metadata"]["annotations"] = {key: merged["metadata"]["annotations"][key] for key in kept}
 
-    now = Job2.check(without_data(converter.convert(merged, f"{GROUP}/v2")))
-    assert now == Job2.check({**there, "spec": left})
+    now = check_object(Job2, without_data(converter.convert(merged, f"{GROUP}/v2")))
+    assert now == check_object(Job2, {**there, "spec": left})
 
 
 def test_a_carried_value_is_kept_until_the_user_changes_its_field_back() -> None:
@@ -480,6 +481,90 @@ def test_what_is_too_long_for_an_annotation_is_said_to_be_lost(caplog: pytest.Lo
     )
 
 
+@pytest.mark.parametrize("letter", ["x", "ü"])
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_annotations_carry_values_up_to_the_limit_of_the_api_server_in_bytes(letter: str, beyond: int) -> None:
+    """One more byte, and the API server would refuse the converted object."""
+    converter = Converter(VERSIONS, GROUP)
+
+    def converted(remark: str) -> dict[str, str]:
+        made = converter.convert(job(width=2, remark=remark), f"{GROUP}/v2")
+        found: dict[str, str] = made["metadata"].get("annotations", {})
+        return found
+
+    around = sum(len(f"{key}{value}".encode()) for key, value in converted("").items())
+    letters, rest = divmod(ANNOTATIONS_BYTES - around, len(letter.encode()))
+
+    found = converted(letter * letters + "x" * (rest + beyond))
+
+    assert sum(len(f"{key}{value}".encode()) for key, value in found.items()) == (0 if beyond else ANNOTATIONS_BYTES)
+    assert converter.objects["Job", "lost"] == beyond
+
+
+class Labelling(Version):
+    """Changes labels and annotations."""
+
+    kind = "Job"
+    version = "v1beta2"
+    spec: Job2Spec
+    _label = "x"
+
+    @classmethod
+    def to_hub(cls, resource: Resource) -> Resource:
+        metadata = resource["metadata"]
+        labels = metadata.get("labels", {}) | {"app": cls._label}
+        annotations = metadata.get("annotations", {}) | {"seen": "1"}
+        return {**resource, "metadata": {**metadata, "labels": labels, "annotations": annotations}}
+
+    @staticmethod
+    def from_hub(resource: Resource) -> Resource:
+        return resource
+
+
+@pytest.mark.parametrize("label", ["not a value", "x" * 64, "-"])
+def test_labels_with_a_value_that_the_api_server_refuses_stay_as_they_were(
+    label: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One such object would hide all objects of its kind."""
+    monkeypatch.setattr(Labelling, "_label", label)
+    given = job("v1beta2", size=2)
+    given["metadata"]["labels"] = {"app": "mine"}
+
+    assert Converter((Job2, Labelling), GROUP).convert(given, f"{GROUP}/v2")["metadata"]["labels"] == {"app": "mine"}
+
+
+def test_an_annotation_with_capital_letters_does_not_undo_what_a_function_changed() -> None:
+    """The API server accepts such keys; only keys of labels are lower case before their slash."""
+    given = job("v1beta2", size=2)
+    given["metadata"]["annotations"] = {"Example.COM/Note": "x"}
+
+    new = Converter((Job2, Labelling), GROUP).convert(given, f"{GROUP}/v2")
+
+    assert without_carried(new["metadata"]["annotations"]) == {"Example.COM/Note": "x", "seen": "1"}
+
+
+def without_carried(annotations: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in annotations.items() if not key.startswith(CARRIED)}
+
+
+def test_versions_that_name_their_group_are_converted_in_it() -> None:
+    class Hub(Job2):
+        """In a group of its own."""
+
+        group = "other.example.org"
+
+    class Old(Job1):
+        """In the same group."""
+
+        group = "other.example.org"
+
+    given = job(width=2) | {"apiVersion": "other.example.org/v1"}
+
+    new = Converter((Hub, Old), GROUP).convert(given, "other.example.org/v2")
+
+    assert (new["apiVersion"], new["spec"]["size"]) == ("other.example.org/v2", 2)
+
+
 def test_an_object_that_is_nested_too_deeply_does_not_fail_the_list() -> None:
     free: Resource = {}
     for _ in range(450):
@@ -489,6 +574,25 @@ def test_an_object_that_is_nested_too_deeply_does_not_fail_the_list() -> None:
 
     assert status == 200
     assert [each["metadata"]["name"] for each in answer["response"]["convertedObjects"]] == ["j", "j"]
+
+
+@pytest.mark.parametrize("levels", [700, 1_500, 9_000])
+def test_an_object_that_is_nested_deeper_than_a_decoder_follows_does_not_hide_the_other_objects(
+    levels: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Regression: from 990 levels on, each list of the kind failed in the other version."""
+    converter = Converter(VERSIONS, GROUP)
+    body = msgspec.json.encode(review("v1", job("v2", size=2, free="deep"), job("v2", size=3)))
+    deep = b'{"x":' * levels + b"1" + b"}" * levels
+
+    status, answer = answered(converter, body.replace(b'"deep"', deep))
+
+    assert status == 200
+    first, second = answer["response"]["convertedObjects"]
+    assert (first["metadata"], first["apiVersion"], first["spec"]["size"]) == (job()["metadata"], f"{GROUP}/v1", 2)
+    assert second["spec"]["width"] == 3
+    assert (converter.objects["Job", "lost"], converter.objects["Job", "carried"]) == (1, 1)
+    assert [vars(line)["object"] for line in caplog.records if line.levelname == "WARNING"] == ["default/j"]
 
 
 def test_a_function_that_fails_is_logged_once_without_values_and_counted(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from bonny.api import Model, Spec, Version
-from bonny.api.schema import structural
 from bonny.core.fields import same
 from bonny.errors import InvalidObject, OptionError
 from bonny.resource import Resource
 from bonny.webhooks import Review, User
 from bonny.webhooks.patch import _fields, difference, patch
 from bonny.webhooks.review import ObjectKind, Request
+from bonny_dev.crd.schema import structural
 from bonny_dev.testing.admission import _patched
 from tests.support.effort import examples
 from tests.support.schemas import specs_of_any_shape

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from bonny import Axn, Kind, telemetry
+from bonny import Axn, Kind, compat, telemetry
 from bonny.calling import LONGEST_TEXT
 from bonny.core import watch
 from bonny.core.queue import Reason, Statistics
@@ -33,7 +33,8 @@ from bonny.servers.reconciler import Reconciler
 from bonny.servers.watcher import Watcher
 from bonny.steps import ApplyDescendants, DelegateToController, Finalizer
 from bonny.steps.apply_status import ApplyStatus
-from bonny.telemetry.logging import _Console, _Json
+from bonny.telemetry.logging import _Json
+from bonny_dev.console_log import Console
 from tests.support.core import line, thing
 from tests.support.raising import RAISED, RAISED_ON_THE_LOOP
 from tests.support.recorder import KeptEvents
@@ -43,6 +44,7 @@ from tests.support.working import NO_CLIENT, QUICK, TYPE, WIDGET, Quiet, at_work
 FINALIZER = "example.com/clean"
 BAD = "default/bad"
 FAILURES = 3
+PARITY = Quiet.configured(axn_class=compat.Axn)
 
 Act = Callable[[str], None]
 
@@ -57,7 +59,7 @@ def _every_line_can_be_written(caplog: pytest.LogCaptureFixture) -> Iterator[Non
     assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
     for record in caplog.records:
         assert len(str(vars(record).get("error", ""))) < LONGEST_TEXT + 500
-        for form in (_Json(), _Console(colour=False)):
+        for form in (_Json(), Console(colour=False)):
             assert form.format(record)
 
 
@@ -161,7 +163,7 @@ async def test_the_line_says_where_a_handler_called_the_runtime_wrongly(
     assert "this one has apiVersion='v1', kind='ConfigMap', metadata.name=None" in vars(failure)["error"]
     place = f"{Path(__file__)}:{lacks_a_name.__code__.co_firstlineno + 1}"
     assert vars(failure)["at"] == place
-    console, machine = _Console(colour=False).format(failure), _Json().format(failure)
+    console, machine = Console(colour=False).format(failure), _Json().format(failure)
     assert f"  at {os.path.relpath(place)}; next try in " in console  # noqa: ASYNC240  no I/O
     assert f'"at":"{place}"' in machine
 
@@ -207,10 +209,10 @@ async def test_a_hook_before_descendants_are_applied(
         seen.act(axn.key.name)
         return descendants
 
-    def registers(axn: Axn[Any]) -> None:
+    def registers(axn: compat.Axn[Any]) -> None:
         axn.register_before_apply_descendants(hook)
 
-    await _costs_its_object_alone(worker_of(registers, ApplyDescendants(), _awaits), seen, caplog)
+    await _costs_its_object_alone(worker_of(registers, ApplyDescendants(), _awaits, controller=PARITY()), seen, caplog)
 
 
 @on_the_loop
@@ -233,11 +235,11 @@ async def test_a_hook_before_the_status_is_applied(
         seen.act(axn.key.name)
         return resource
 
-    def registers(axn: Axn[Any]) -> None:
+    def registers(axn: compat.Axn[Any]) -> None:
         axn.update_status(lambda status: status)
         axn.register_before_apply_status(hook)
 
-    await _costs_its_object_alone(worker_of(registers, ApplyStatus(), _awaits), seen, caplog)
+    await _costs_its_object_alone(worker_of(registers, ApplyStatus(), _awaits, controller=PARITY()), seen, caplog)
 
 
 @on_the_loop
@@ -291,13 +293,13 @@ async def test_a_hook_before_an_event_is_emitted_costs_that_event_and_undoes_not
             seen.act(axn.key.name)
         return event
 
-    def registers(axn: Axn[Any]) -> None:
+    def registers(axn: compat.Axn[Any]) -> None:
         axn.register_before_emit_event(hook)
         axn.failure_event(reason="First")
         axn.failure_event(reason="Second")
 
     recorder = KeptEvents()
-    worker = worker_of(registers, recorder=recorder)
+    worker = worker_of(registers, recorder=recorder, controller=PARITY())
     await lists(worker.router.primary[0], thing("bad"), thing("good"))
     async with at_work(worker):
         await until(lambda: worker.handled == 2)
@@ -317,10 +319,10 @@ async def test_a_hook_after_the_work_does_not_undo_it(
     """Without `current_task().cancel()`: the task of the handling has ended by then."""
     seen = Seen(raises)
 
-    def registers(axn: Axn[Any]) -> None:
+    def registers(axn: compat.Axn[Any]) -> None:
         axn.register_after_processed(lambda axn: seen.act(axn.key.name))
 
-    worker = worker_of(registers)
+    worker = worker_of(registers, controller=PARITY())
     await lists(worker.router.primary[0], thing("bad"), thing("good"))
     async with at_work(worker):
         await until(lambda: worker.handled == 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 import threading
 import time
 from collections import Counter
@@ -16,7 +17,8 @@ from bonny import Axn, Retry, calling
 from bonny.core.meters import Histogram, ReconcileCounts
 from bonny.core.queue import Reason
 from bonny.core.records import Action
-from bonny.engine.worker import Worker
+from bonny.engine.reconcile import Reconcile
+from bonny.engine.worker import STUCK_SECONDS, Worker
 from bonny.resource import Key, Resource
 from bonny.steps import DelegateToController
 from bonny.telemetry.logging import _add_fields
@@ -113,6 +115,41 @@ async def test_the_line_of_a_failure_has_its_action(caplog: pytest.LogCaptureFix
 
     assert [vars(line)["action"] for line in caplog.records if line.message == "reconcile failed"] == ["add"]
     assert worker._actions == {}
+
+
+@pytest.mark.parametrize("writes", [True, False])
+async def test_a_reconcile_is_logged_at_info_only_if_it_changed_something(
+    writes: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each restart and each resync brings a reconcile for each object."""
+    caplog.set_level(logging.DEBUG, "bonny.engine.worker")
+
+    def handle(axn: Reconcile[Any]) -> None:
+        if writes:
+            with axn.context.writing(axn.kind, axn.key) as wrote:
+                wrote("20")
+
+    worker = worker_of(handle)
+    await lists(worker.router.primary[0], thing("w1"))
+    work = worker.router.queue.take(now=time.monotonic())
+    assert work is not None
+    await worker._handle(work)
+
+    levels = [line.levelname for line in caplog.records if line.message == "reconciled"]
+    assert levels == ["INFO" if writes else "DEBUG"]
+
+
+async def test_a_worker_whose_handlers_may_take_long_is_not_stuck_before_their_timeout() -> None:
+    class Slow(Quiet):
+        max_concurrent = 1
+        timeout = 1_000.0
+
+    worker = worker_of(controller=Slow())
+    task = asyncio.create_task(asyncio.Event().wait())
+    for seconds, stuck in ((Slow.timeout + STUCK_SECONDS - 60.0, False), (Slow.timeout + STUCK_SECONDS + 60.0, True)):
+        worker.running = {cast("Any", task): time.monotonic() - seconds}
+        assert worker.stuck is stuck
+    task.cancel()
 
 
 async def test_what_the_report_of_a_failure_raises_leaves_no_key_behind(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import math
 import time
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -18,6 +19,7 @@ from bonny.core.queue import Reason, Work
 from bonny.engine import worker as worker_module
 from bonny.engine.reconcile import Reconcile, Step
 from bonny.engine.worker import Worker
+from bonny.errors import Retry, Terminal
 from bonny.resource import Key
 from bonny.telemetry import tracing
 from tests.support.core import bookmark, page, thing
@@ -25,7 +27,7 @@ from tests.support.loops import LOOPS
 from tests.support.raising import PanicException
 from tests.support.virtual import Clock
 from tests.support.waiting import until
-from tests.support.working import WIDGET, Quiet, at_work, lists, says, worker_of
+from tests.support.working import QUICK, WIDGET, Quiet, at_work, lists, says, worker_of
 
 W1, W2 = Key("default", "w1"), Key("default", "w2")
 
@@ -182,6 +184,91 @@ def test_a_time_that_a_handler_asked_for_brings_its_object_back(clock: Clock) ->
 
     clock.run(main)
     assert [round(later - times[0]) for later in times] == [0, 3600, 7200, 10800]
+
+
+def test_a_retry_comes_back_after_the_time_that_it_asks_for_however_often(clock: Clock) -> None:
+    """It is not a failure: the waits do not grow."""
+    times: list[float] = []
+
+    def asks_again(axn: Reconcile[Any]) -> None:
+        times.append(clock.now)
+        if len(times) < 20:
+            raise Retry("not yet", after=QUICK.base)
+
+    async def main() -> None:
+        worker = worker_of(asks_again)
+        await lists(worker.router.primary[0], *named(1))
+        async with at_work(worker):
+            await asyncio.sleep(1)
+
+    clock.run(main)
+    assert times[-1] - times[0] == pytest.approx(19 * QUICK.base)
+
+
+def test_an_object_whose_finalize_waits_is_finalized_again_at_the_next_resync(clock: Clock) -> None:
+    times: list[float] = []
+
+    def waits(axn: Reconcile[Any]) -> None:
+        times.append(clock.now)
+        axn.wait("the bucket is not empty")
+
+    async def main() -> None:
+        worker = worker_of(waits)
+        worker._finalizers = frozenset({"example.com/bucket"})
+        leaving = thing("w1", version=5, generation=1, deleting=True)
+        leaving["metadata"]["finalizers"] = ["example.com/bucket"]
+        await lists(worker.router.primary[0], leaving)
+        async with at_work(worker):
+            await asyncio.sleep(Quiet.reconcile_every + 1)
+
+    clock.run(main)
+    assert len(times) == 2
+    assert times[1] - times[0] >= 0.9 * Quiet.reconcile_every
+
+
+def test_an_object_whose_reconcile_wrote_what_its_handler_had_observed_is_reconciled_again(clock: Clock) -> None:
+    actions: list[Action] = []
+
+    def writes_once(axn: Reconcile[Any]) -> None:
+        actions.append(axn.action)
+        axn.outdated = len(actions) == 1
+
+    async def main() -> None:
+        worker = with_slots(1, writes_once)
+        await lists(worker.router.primary[0], *named(1))
+        async with at_work(worker):
+            await asyncio.sleep(1)
+
+    clock.run(main)
+    assert actions == [Action.ADD, Action.RECONCILE]
+
+
+def test_terminal_cancels_the_timer_of_an_earlier_reconcile(clock: Clock) -> None:
+    """After that the user corrects the object, and its handler asks for no further reconcile."""
+    times: list[float] = []
+
+    def refuses_the_second(axn: Reconcile[Any]) -> None:
+        times.append(round(clock.now - 1000.0))
+        if len(times) == 1:
+            axn.requeue_after(60.0)
+        if len(times) == 2:
+            raise Terminal("not that size")
+
+    class Never(Quiet):
+        reconcile_every = math.inf
+
+    async def main() -> None:
+        worker = worker_of(refuses_the_second, controller=Never())
+        stream = worker.router.primary[0]
+        await lists(stream, thing("w1", version=5, generation=1))
+        async with at_work(worker):
+            for generation in (2, 3):
+                await asyncio.sleep(20)
+                await says(stream, "MODIFIED", thing("w1", version=10 + generation, generation=generation))
+            await asyncio.sleep(100)
+
+    clock.run(main)
+    assert times == [0, 20, 40]
 
 
 # --- slots that end ---------------------------------------------------------------------------------------------------
@@ -578,6 +665,55 @@ def test_a_second_term_waits_for_the_streams_although_the_first_one_ended_before
             assert sorted(handled) == ["w1", "w2"]
 
     clock.run(main)
+
+
+def test_after_a_term_that_ended_before_the_first_list_a_second_term_has_no_more_slots_than_it_may(
+    clock: Clock,
+) -> None:
+    """A wait for the streams that is left of the first term would begin the second one twice."""
+    running: set[Key] = set()
+    at_a_time: list[int] = []
+
+    async def counts(axn: Reconcile[Any]) -> None:
+        running.add(axn.key)
+        at_a_time.append(len(running))
+        await asyncio.sleep(1)
+        running.remove(axn.key)
+
+    async def main() -> None:
+        worker = with_slots(1, counts)
+        async with at_work(worker):
+            await asyncio.sleep(1)
+        async with at_work(worker):
+            await asyncio.sleep(1)
+            await lists(worker.router.primary[0], *named(4))
+            await asyncio.sleep(10)
+
+    clock.run(main)
+    assert at_a_time == [1] * 4
+
+
+def test_a_handler_that_does_not_end_is_cancelled_when_the_shutdown_timeout_is_over(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Patient(Quiet):
+        shutdown_timeout = 20.0
+
+    async def hangs(axn: Reconcile[Any]) -> None:
+        await asyncio.Event().wait()
+
+    async def main() -> float:
+        worker = worker_of(hangs, controller=Patient())
+        await lists(worker.router.primary[0], *named(1))
+        running = asyncio.create_task(worker.run())
+        await asyncio.sleep(1)
+        began = clock.now
+        async with asyncio.timeout(100):
+            await stopped(worker, running)
+        return clock.now - began
+
+    assert clock.run(main) == pytest.approx(20.0)
+    assert "handlers were cancelled: their time was over" in caplog.text
 
 
 def test_a_second_term_handles_what_only_waits_for_its_backoff(clock: Clock) -> None:

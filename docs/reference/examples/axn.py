@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,10 +19,11 @@ from bonny import (
     Resource,
     Stop,
     TaskRun,
+    Terminal,
     Wait,
     is_ready,
 )
-from bonny.axn import ReconcileFailure, State
+from bonny.core.conditions import ReconcileFailure
 from bonny.core.records import Action
 from bonny.errors import AlreadyApplied
 from bonny.events import Event, EventType
@@ -75,21 +77,6 @@ def client(sandbox: Sandbox) -> None:
         sandbox.eventually(
             lambda: "Active" in str((sandbox.get(f"{GROUP}/v1", "Widget", "asks") or {})["status"]["conditions"])
         )
-
-
-def tasks() -> None:
-    async def remind(run: TaskRun, name: str) -> Stop:
-        return Stop(f"{name} was reminded of")
-
-    axn = testing.axn(widget("w1"), version=Widget)
-    task = PeriodicTask("remind-of-w1", remind, arguments=("w1",), interval=3600.0)
-    assert axn.tasks.register(task)
-    assert not axn.tasks.register(task)  # its id is taken
-
-
-def operator() -> None:
-    axn = testing.axn(widget(), version=Widget)
-    assert axn.operator == "test"
 
 
 async def observed() -> None:
@@ -148,11 +135,6 @@ async def related() -> None:
 
     axn = await testing.handle(Serving, widget("w1", size=1), observed=[pod("a", widget="w1"), pod("b")])
     testing.assert_condition(axn, "Ready", True, message="2 pods on the first node")
-
-
-def identifier() -> None:
-    axn = testing.axn(widget("w1"), version=Widget, action="modify")
-    assert axn.identifier() == ("default/w1", "reference.example.com/v1", "Widget/modify")
 
 
 async def call() -> None:
@@ -333,112 +315,6 @@ def events() -> None:
     assert (event.reason, event.action) == ("ReconcileSucceeded", "Reconcile")
 
 
-def clear_events() -> None:
-    axn = testing.axn(widget(), version=Widget)
-    axn.success_event()
-    axn.clear_events()
-    testing.assert_no_event(axn)
-
-
-def emit_events() -> None:
-    axn = testing.axn(widget(), version=Widget)
-    axn.success_event()
-    axn.emit_events()
-    assert axn.events == []
-    assert State.EVENTS_EMITTED in axn.states
-
-
-# --- sending early ----------------------------------------------------------------------------------------------------
-
-
-async def apply_descendants() -> None:
-    class InTwoSteps(Controller[Widget]):
-        owns = (Owned("v1", "ConfigMap"),)
-
-        async def reconcile(self, axn: Axn[Widget]) -> None:
-            axn.register_descendant(config_map("size"))
-            await axn.apply_descendants(create_events=False)
-            axn.set_condition("Applied", True)
-
-    axn = await testing.handle(InTwoSteps, widget())
-    assert axn.states == {State.DESCENDANTS_APPLIED}
-
-
-async def apply_status() -> None:
-    axn = testing.axn(widget(), version=Widget)
-    axn.set_condition("Ready", False, reason="Starting")
-    await axn.apply_status()
-    with pytest.raises(AlreadyApplied):
-        axn.set_condition("Ready", True)
-
-
-async def safe_apply_status() -> None:
-    class Long(Controller[Widget]):
-        async def reconcile(self, axn: Axn[Widget]) -> None:
-            axn.set_condition("Ready", False, reason="Starting")
-            await axn.safe_apply_status()  # a person sees it now; the object may be gone meanwhile
-            axn.success_event(reason="Started")
-
-    axn = await testing.handle(Long, widget())
-    assert State.STATUS_APPLIED in axn.states
-
-
-# --- hooks ------------------------------------------------------------------------------------------------------------
-
-
-async def register_before_apply_descendants() -> None:
-    def with_size(descendants: list[Resource], axn: Axn[Widget]) -> list[Resource]:
-        return [{**child, "data": {**child["data"], "size": str(axn.spec.size)}} for child in descendants]
-
-    axn = testing.axn(widget(size=3), version=Widget)
-    axn.register_before_apply_descendants(with_size)
-    axn.register_descendant(config_map("a", colour="red"))
-    await axn.apply_descendants()
-    testing.assert_descendant(axn, "ConfigMap", "a", data={"colour": "red", "size": "3"})
-
-
-def register_before_apply_status() -> None:
-    def with_size(resource: Resource, axn: Axn[Widget]) -> Resource:
-        return {**resource, "status": {**resource["status"], "size": axn.spec.size}}
-
-    axn = testing.axn(widget(size=3), version=Widget)
-    axn.register_before_apply_status(with_size)
-    assert axn.finish_status({}) == {"size": 3}
-
-
-def register_before_emit_event() -> None:
-    reasons = []
-
-    def note(event: Event, _: Axn[Widget]) -> Event:
-        reasons.append(event.reason)
-        return event
-
-    axn = testing.axn(widget(), version=Widget)
-    axn.register_before_emit_event(note)
-    axn.success_event(reason="Resized")
-    axn.emit_events()
-    assert reasons == ["Resized"]
-
-
-async def register_after_processed() -> None:
-    said = []
-    axn = testing.axn(widget(), version=Widget)
-    axn.register_after_processed(lambda _: said.append("registered first"))
-    axn.register_after_processed(lambda axn: said.append(f"failed: {axn.failure is not None}"))
-    await Pipeline([]).run(axn)
-    assert said == ["failed: False", "registered first"]
-
-
-# --- states -----------------------------------------------------------------------------------------------------------
-
-
-async def states() -> None:
-    axn = testing.axn(widget(), version=Widget)
-    assert axn.states == frozenset()
-    await axn.apply_descendants()
-    assert axn.states == {State.DESCENDANTS_APPLIED}
-
-
 # --- for steps --------------------------------------------------------------------------------------------------------
 
 
@@ -454,12 +330,14 @@ async def reconcile() -> None:
 
 
 async def context() -> None:
+    managers = []
+
     async def note_the_manager(axn: Reconcile[Any]) -> None:
-        axn.assigns["manager"] = axn.context.manager
+        managers.append(axn.context.manager)
 
     axn = testing.axn(widget(), version=Widget)
     await run_step(axn, note_the_manager)
-    assert axn.assigns == {"manager": "test/Controller"}
+    assert managers == ["test/Controller"]
 
 
 def shown() -> None:
@@ -470,7 +348,6 @@ def shown() -> None:
 
 def tell() -> None:
     axn = testing.axn(widget(), version=Widget)
-    axn.emit_events()
     axn.tell(Event(EventType.WARNING, "Paused", "Pause", "its owner asked for it"))
     assert [event.reason for event in axn.events] == ["Paused"]
 
@@ -514,22 +391,113 @@ def status_from() -> None:
     assert axn.status_from({"size": 3}) == {"size": 4}
 
 
-def finish_descendants() -> None:
-    axn = testing.axn(widget(), version=Widget)
-    axn.register_descendant(config_map("dropped"))
-    axn.register_before_apply_descendants(lambda _descendants, _axn: [config_map("added")])
-    axn.finish_descendants()
-    assert axn.descendants == [config_map("added")]
-
-
-def finish_status() -> None:
-    axn = testing.axn(widget(), version=Widget)
-    axn.register_before_apply_status(lambda resource, _: {**resource, "status": {"size": 3}})
-    assert axn.finish_status(axn.status) == {"size": 3}
-
-
-def mark_applied() -> None:
+def mark_sent() -> None:
     axn = testing.axn(widget(), version=Widget, action=Action.MODIFY)
-    axn.mark_applied(State.DESCENDANTS_APPLIED)
+    axn.mark_sent("descendants")
     with pytest.raises(AlreadyApplied):
         axn.register_descendant(config_map("too late"))
+
+
+def is_sent() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    assert not axn.is_sent("status")
+    axn.mark_sent("status")
+    assert axn.is_sent("status")
+
+
+def tasks() -> None:
+    async def remind(run: TaskRun, name: str) -> Stop:
+        return Stop(f"{name} was reminded of")
+
+    axn = testing.axn(widget("w1"), version=Widget)
+    task = PeriodicTask("remind-of-w1", remind, arguments=("w1",), interval=3600.0)
+    assert axn.tasks.register(task)
+    assert not axn.tasks.register(task)  # its id is taken
+
+
+def controller() -> None:
+    def log_the_limit(axn: Reconcile[Any]) -> None:
+        limits.append(axn.controller.timeout)
+
+    limits: list[float] = []
+    axn = testing.axn(widget(), version=Widget)
+    log_the_limit(axn)
+    assert limits == [Controller.timeout]
+
+
+def kind() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    assert (axn.kind.api_version, axn.kind.kind) == (axn.resource["apiVersion"], "Widget")
+
+
+def halted() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.halt()
+    assert axn.halted
+
+
+async def at_end() -> None:
+    def count(axn: Reconcile[Any]) -> None:
+        """A step that notes each reconcile that failed."""
+        axn.at_end(lambda ended: failed.append(str(ended.key)) if ended.failure else None)
+
+    async def fails(axn: Reconcile[Any]) -> None:
+        raise Terminal("no such plan")
+
+    failed: list[str] = []
+    with pytest.raises(Terminal):
+        await Pipeline([count, fails]).run(testing.axn(widget("w1"), version=Widget))
+    assert failed == ["default/w1"]
+
+
+def requeue_seconds() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.requeue_at(axn.now + timedelta(hours=1))
+    assert axn.requeue_seconds == 3600.0
+
+
+def requeue_time() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.requeue_at(axn.now)
+    assert axn.requeue_time == axn.now
+
+
+def requeue_within() -> None:
+    axn = testing.axn(widget(), version=Widget)
+    axn.requeue_after(60.0)
+    axn.requeue_within(5.0)
+    axn.requeue_within(30.0)
+    assert axn.requeue_seconds == 5.0
+
+
+def before_apply_descendants() -> None:
+    class Labels(Reconcile[Any]):
+        """The `axn_class` of a controller: each of its children gets a label."""
+
+        def before_apply_descendants(self) -> None:
+            for child in self.descendants:
+                child["metadata"].setdefault("labels", {})["team"] = "blue"
+
+    axn = testing.axn(widget(), version=Widget, axn_class=Labels)
+    axn.register_descendant(config_map("size"))
+    axn.before_apply_descendants()
+    testing.assert_descendant(axn, "ConfigMap", "size", metadata={"labels": {"team": "blue"}})
+
+
+def before_apply_status() -> None:
+    class Counts(Reconcile[Any]):
+        def before_apply_status(self, base: Resource) -> Resource:
+            return {**super().before_apply_status(base), "writes": base.get("writes", 0) + 1}
+
+    axn = testing.axn(widget(), version=Widget, axn_class=Counts)
+    assert axn.before_apply_status({"writes": 1})["writes"] == 2
+
+
+def before_emit_event() -> None:
+    class Loud(Reconcile[Any]):
+        def before_emit_event(self, event: Event) -> Event:
+            return replace(event, message=event.message.upper())
+
+    axn = testing.axn(widget(), version=Widget, axn_class=Loud)
+    event = Event(EventType.NORMAL, "Resized", "Resize", "size 3")
+    assert axn.before_emit_event(event).message == "SIZE 3"

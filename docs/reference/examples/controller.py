@@ -142,7 +142,7 @@ async def lifespan() -> None:
 def configured() -> None:
     class Publishes(Controller[Widget]):
         async def reconcile(self, axn: Axn[Widget]) -> None:
-            axn.set_condition("Ready", True, message=axn.options["greeting"])
+            axn.set_condition("Ready", True, message=self.options["greeting"])
 
     once_an_hour = Publishes.configured(reconcile_every=3600.0, options={"greeting": "hello"})
     operator = Operator(name="widgets", group=GROUP, controllers=[once_an_hour])

@@ -13,15 +13,13 @@ import pytest
 from bonny import Axn, Operator, steps
 from bonny.pipeline import Pipeline, run_step
 from bonny.steps import (
-    AddManagedByLabelToDescendants,
-    AddMissingGVK,
     ApplyDescendants,
     ApplyStatus,
     DelegateToController,
     Finalizer,
     Logger,
     PruneDescendants,
-    SkipObservedGenerations,
+    Reconcile,
 )
 from bonny_dev import testing
 from bonny_dev.sandbox import Sandbox
@@ -50,7 +48,7 @@ async def own_step_with_options() -> None:
         def __init__(self, *, children: int) -> None:
             self._children = children
 
-        def __call__(self, axn: Axn[Any]) -> None:
+        def __call__(self, axn: Reconcile[Any]) -> None:
             if len(axn.descendants) > self._children:
                 axn.failure_event(reason="TooMany", message=f"more than {self._children} children")
                 axn.halt()
@@ -72,9 +70,9 @@ async def logger(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     axn = testing.axn(widget("w1"), version=Widget)
     axn.register_descendant(config_map("size"))
+    axn.success_event(reason="Resized")
     await Pipeline([Logger(level=logging.INFO)]).run(axn)
-    await axn.apply_descendants()
-    assert caplog.messages == ["processing", "processed", "descendant"]
+    assert caplog.messages == ["processing", "event", "processed"]
 
 
 def finalizer(sandbox: Sandbox) -> None:
@@ -146,29 +144,3 @@ def apply_status(sandbox: Sandbox) -> None:
     with serving(operator, sandbox.kubeconfig):
         sandbox.apply(applied("w4", size=4))
         sandbox.eventually(lambda: told() == {"Ready": "the size is 4", "Reconciled": ""})
-
-
-async def skip_observed_generations() -> None:
-    seen = {**widget(), "status": {"observedGeneration": 1}}
-    axn = testing.axn(seen, version=Widget, action="modify", reasons=["changed"])
-    await run_step(axn, SkipObservedGenerations())
-    assert axn.halted
-
-    child_changed = testing.axn(seen, version=Widget, action="modify", reasons=["changed", "child"])
-    await run_step(child_changed, SkipObservedGenerations())
-    assert not child_changed.halted
-
-
-async def add_managed_by_label_to_descendants() -> None:
-    axn = testing.axn(widget(), version=Widget)
-    await run_step(axn, AddManagedByLabelToDescendants())
-    axn.register_descendant(config_map("size"))
-    await axn.apply_descendants()
-    labels = {"app.kubernetes.io/managed-by": axn.operator}
-    testing.assert_descendant(axn, "ConfigMap", "size", metadata={"labels": labels})
-
-
-async def add_missing_gvk() -> None:
-    axn = testing.axn({"metadata": {"name": "web", "namespace": "default"}})  # an item of a list has no kind
-    await run_step(axn, AddMissingGVK("apps/v1", "Deployment"))
-    assert (axn.resource["apiVersion"], axn.resource["kind"]) == ("apps/v1", "Deployment")

@@ -28,7 +28,7 @@ def axn() -> None:
     assert axn.spec.size == 3
     live = axn.observed(config_map("w1-size")) or {}
     assert live["data"] == {"size": "2"}
-    assert axn.options["greeting"] == "hello"
+    assert axn.controller.options["greeting"] == "hello"
 
 
 async def handle() -> None:

@@ -25,12 +25,12 @@ def builtin_schema(api_version: str, name: str) -> Resource:
 
     Raises: `OptionError` with the types that the table has.
     """
-    types = _table().get(api_version, {})
+    types = table().get(api_version, {})
     if name not in types:
-        names = {f"{version} {one}" for version in _table() for one in _table()[version]}
+        names = {f"{version} {one}" for version in table() for one in table()[version]}
         close = get_close_matches(f"{api_version} {name}", sorted(names), n=3)
         meant = f"did you mean {' or '.join(close)}? " if close else ""
-        has = ", ".join(sorted(types)) if types else f"types of {', '.join(sorted(_table()))}"
+        has = ", ".join(sorted(types)) if types else f"types of {', '.join(sorted(table()))}"
         raise OptionError(f"the table of built-in types has no {name} of {api_version}: {meant}It has {has}")
     schema: Resource = _expanded(types[name])
     return schema
@@ -49,12 +49,8 @@ def _expanded(node: Any) -> Any:
 
 
 @cache
-def _table() -> dict[str, dict[str, Resource]]:
+def table() -> dict[str, dict[str, Resource]]:
+    """The types by API version and name, with references."""
     text = files(__package__).joinpath("builtin_schemas.json").read_text(encoding="utf-8")
-    table: dict[str, dict[str, Resource]] = json.loads(text)
-    return table
-
-
-def builtin_types() -> list[tuple[str, str]]:
-    """API version and name of every type in the table."""
-    return [(api_version, name) for api_version, types in _table().items() for name in types]
+    types: dict[str, dict[str, Resource]] = json.loads(text)
+    return types

@@ -25,7 +25,8 @@ from typing import Any, Final
 from ..errors import OptionError
 from ..resource import Resource
 from .markers import EMBEDDED, INT_OR_STRING, PRESERVE_UNKNOWN
-from .version import Version
+from .stored import types_of
+from .version import Version, parts
 
 _OURS: Final = ("labels", "annotations")
 _KEEPS: Final = ("type", "nullable", INT_OR_STRING, PRESERVE_UNKNOWN, EMBEDDED)
@@ -61,7 +62,7 @@ def converted(versions: Collection[type[Version]]) -> tuple[type[Version], ...]:
         for version in versions
         if (hub := hubs.get((version.group, version.kind)))
         and (version.served or version.storage or has_functions(version))
-        and fields_of(version.schema()) != fields_of(hub.schema())
+        and fields_of(types_of(parts(version).model)) != fields_of(types_of(parts(hub).model))
     }
     return tuple(hub for key, hub in hubs.items() if key in differing)
 

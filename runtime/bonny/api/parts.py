@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Final, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import create_model
 
 from ..errors import OptionError
 from .model import Model
 from .status import Spec, Status
-
-TAKEN: Final = ("apiVersion", "kind", "metadata")
-"""Fields that every object has. No version describes them."""
+from .stored import TAKEN
 
 
 @dataclass(frozen=True, slots=True)

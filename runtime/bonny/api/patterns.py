@@ -1,6 +1,6 @@
 """Patterns: makes models match text as the API server does.
 
-Internal: `Model` calls `match_as_the_server` for its own fields; `bonny.api.validation` calls `matches`.
+Internal: `Model` calls `match_as_the_server` for its own fields; `bonny_dev.crd.validation` matches with `compiled`.
 
 The API server matches with Go's regexp, pydantic with Rust's regex. They differ in `\\d`, `\\s` and `\\w`, which are
 ASCII in Go and Unicode in Rust. The schema keeps a pattern as it was written; the model gets a translation.
@@ -29,14 +29,6 @@ _ASCII: Final = {
     r"\w": "[0-9A-Za-z_]",
     r"\W": "[^0-9A-Za-z_]",
 }
-
-
-def matches(pattern: str, value: str) -> bool:
-    """Whether `value` contains a match of `pattern`, as Go reads it; True for a pattern that only Go reads."""
-    try:
-        return _compiled(pattern).isinstance_python(value)
-    except SchemaError:
-        return True
 
 
 def match_as_the_server(schema: Any, where: str) -> None:
@@ -74,7 +66,7 @@ def _text_alone(value: Any, check: Callable[[Any], Any]) -> Any:
 def _translate(schema: dict[str, Any], where: str) -> None:
     pattern = schema["pattern"]
     try:
-        _compiled(pattern)
+        compiled(pattern)
     except SchemaError as error:
         reason = str(error).rpartition("error: ")[2]
         raise OptionError(
@@ -90,5 +82,6 @@ def _translated(pattern: str) -> str:
 
 
 @cache
-def _compiled(pattern: str) -> SchemaValidator:
+def compiled(pattern: str) -> SchemaValidator:
+    """A matcher of `pattern` as Go reads it. Raises: `SchemaError` for a pattern that only Go reads."""
     return SchemaValidator(core_schema.str_schema(pattern=_translated(pattern)))

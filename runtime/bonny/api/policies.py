@@ -17,7 +17,7 @@ applied. Writes of the operator itself, and of objects that are being deleted, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal, TypeAlias
 
@@ -114,20 +114,6 @@ class Policy:
     failure_policy: Literal["", "Fail", "Ignore"] = ""
     """The answer to a write on which an expression fails. Default: `Fail` if all kinds are your own, or `Ignore`."""
 
-    @property
-    def kinds(self) -> tuple[type[Version] | Kind, ...]:
-        return self.resource if isinstance(self.resource, tuple) else (self.resource,)
-
-    @property
-    def fails_closed(self) -> bool:
-        """Whether a write is refused on which an expression fails."""
-        own = all(isinstance(each, type) for each in self.kinds)
-        return self.failure_policy == "Fail" or (own and not self.failure_policy)
-
-    def expressions(self) -> Iterable[str]:
-        """All its expressions in CEL."""
-        return (*self.match_conditions.values(), *self.variables.values())
-
 
 @dataclass(frozen=True, slots=True)
 class ValidatingAdmissionPolicy(Policy):
@@ -144,11 +130,6 @@ class ValidatingAdmissionPolicy(Policy):
     actions: tuple[Literal["Deny", "Warn", "Audit"], ...] = ("Deny",)
     """The reaction when one is not met. Default `("Deny",)`. `("Warn", "Audit")` lets the write pass, warns the user
     and notes it in the audit log: a trial before it is enforced."""
-
-    def expressions(self) -> Iterable[str]:
-        # Without arguments super() does not find the class that slots=True made.
-        texts = (text for each in self.validations for text in (each.expression, each.message_expression))
-        return (*Policy.expressions(self), *texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +152,3 @@ class MutatingAdmissionPolicy(Policy):
     again: bool = False
     """Evaluate the policy once more if another one changed the object after it. Default False; otherwise it must have
     no effect the second time."""
-
-    def expressions(self) -> Iterable[str]:
-        return (*Policy.expressions(self), *self.apply, *self.json_patch)

@@ -9,14 +9,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import Field, GetJsonSchemaHandler
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import Field
 
 from ..errors import InvalidObject, OptionError
 from .markers import ListMap
 from .model import Model
-from .validation import unknown
+from .reading import unknown
 from .values import Int64
 
 # A qualified name, as meta/v1 Condition has it.
@@ -41,13 +39,6 @@ class Status(Model):
     def __init_subclass__(cls, *, required: tuple[str, ...] = (), **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         cls.__required__ = tuple(dict.fromkeys((*cls.__required__, *required)))
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        schema = super().__get_pydantic_json_schema__(core, handler)
-        if cls.__required__:
-            handler.resolve_ref_schema(schema)["required"] = list(cls.__required__)
-        return schema
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

@@ -2,7 +2,7 @@
 
 You need it to declare an API: its names, its typed spec and status, its columns in `kubectl get`.
 You do not need it to reconcile kinds that you did not define: use `bonny.kinds.Kind`.
-Elsewhere: schemas of fields (`schema`), CustomResourceDefinitions (`bonny_dev.crd`).
+Elsewhere: schemas, CustomResourceDefinitions, checks of objects without a server (`bonny_dev.crd`).
 
     class Widget(Version):
         \"\"\"A thing of some size.\"\"\"
@@ -28,20 +28,15 @@ from dataclasses import KW_ONLY, dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, Self, TypeVar, cast, get_args, get_origin
 
-import msgspec
-
 from ..annotations import annotations_of
-from ..errors import InvalidObject, OptionError, UsageError
+from ..errors import OptionError, UsageError
 from ..kinds import Kind, Scope
-from ..naming import APPROVAL, check_group, check_kind, check_plural, check_tuple, check_version, names_of
+from ..naming import APPROVAL, check_group, check_kind, check_plural, check_version, names_of
 from ..resource import Resource
-from .markers import PRESERVE_UNKNOWN
-from .parts import TAKEN, Parts, parts_of
+from .parts import Parts, parts_of
 from .reading import read
 from .rules import Rule
-from .schema import structural
 from .status import Spec, Status
-from .validation import as_stored, problems, sentence
 
 S = TypeVar("S")
 S_co = TypeVar("S_co", covariant=True)
@@ -174,19 +169,12 @@ class Version:
             return  # a base class that several kinds share
         try:
             _check_names(cls)
-            check_tuple(cls.__name__, "short_names", cls.short_names, str, '"wd"')
-            check_tuple(cls.__name__, "categories", cls.categories, str, '"all"')
-            check_tuple(cls.__name__, "columns", cls.columns, Column, "AGE")
             check_kind(cls.kind)
             cls.plural = check_plural(cls.plural or names_of(cls.kind).plural)
             cls.singular = check_plural(cls.singular or names_of(cls.kind).singular)
             check_version(getattr(cls, "version", ""))
             if cls.group is not None:
                 check_group(cls.group, approved=APPROVAL in cls.crd_annotations)
-            for name in cls.short_names:
-                check_plural(name, "short name", example="ct")
-            for name in cls.categories:
-                check_plural(name, "category", example="all")
         except UsageError as error:
             raise OptionError(f"class {cls.__qualname__} in {cls.__module__}: {error}") from None
 
@@ -225,26 +213,6 @@ class Version:
     def has_observed_generation(cls) -> bool:
         """Whether the status has the last reconciled generation."""
         return _status_has(cls, "observed_generation")
-
-    @classmethod
-    def schema(cls) -> Resource:
-        """The schema of whole objects, as CustomResourceDefinitions have it. Raises: `OptionError` with the field."""
-        return structural(parts(cls).model, where=f"{cls.kind} {cls.version}:")
-
-    @classmethod
-    def check(cls, resource: Mapping[str, Any], *, strict: bool = False) -> Resource:
-        """A copy of `resource` as the API server would store it: without nulls and unknown fields, with defaults.
-
-        `strict` refuses unknown fields instead, as kubectl does; default False, as the API server.
-        Does not: evaluate rules in CEL, or check metadata. Raises: `InvalidObject` with the fields.
-        """
-        given: Resource = msgspec.to_builtins(resource)
-        schema = cls.schema()
-        schema["properties"] |= {name: {PRESERVE_UNKNOWN: True} for name in TAKEN}
-        stored: Resource = as_stored(given, schema, prune=not strict)
-        if errors := sentence(error.removeprefix(".") for error in problems(stored, schema, "", strict=strict)):
-            raise InvalidObject(errors)
-        return stored
 
     @classmethod
     def spec_of(cls: type[HasSpec[S]], resource: Mapping[str, Any]) -> S:

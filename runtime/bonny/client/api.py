@@ -32,9 +32,9 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from ..core.objects import decode_cut, decode_failure
+from ..core.objects import decode_failure, decode_whole
 from ..core.selector import requirements_of
-from ..errors import InvalidObject, OptionError, UsageError
+from ..errors import OptionError, UsageError
 from ..kinds import Kind
 from ..naming import is_object_name
 from ..resource import Key, Resource, has_all_of, key_of, owners_of, printable
@@ -203,16 +203,13 @@ class Client:
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    async def get(
-        self, kind: AnyKind, name: Name, *, namespace: str | None = None, subresource: str = "", cut: bool = False
-    ) -> Resource:
-        """One object, uncached. With `cut`, parts that are nested too deeply are empty: do not write the object back.
+    async def get(self, kind: AnyKind, name: Name, *, namespace: str | None = None, subresource: str = "") -> Resource:
+        """One object, uncached. `subresource="scale"` reads that of the object.
 
-        `subresource="scale"` reads that of the object. Raises: `NotFound` and the other `ApiError`s; `InvalidObject`
-        when it is nested too deeply, unless `cut`. RBAC: get.
+        Raises: `NotFound` and the other `ApiError`s; `InvalidObject` when it is nested too deeply. RBAC: get.
         """
         key = (namespace or "", name) if isinstance(name, str) else name
-        return await self._object("get", kind, key, subresource=subresource, cut=cut)
+        return await self._object("get", kind, key, subresource=subresource)
 
     async def list(self, kind: AnyKind, *, namespace: str | None = None, label_selector: str = "") -> list[Resource]:
         """All objects of a kind, or of one namespace, uncached and page by page. A `Kind` may have selectors, too.
@@ -343,7 +340,6 @@ class Client:
         body: Any = None,
         *,
         subresource: str = "",
-        cut: bool = True,
     ) -> Resource:
         kind, key = self._kind(kind), Key("", name) if isinstance(name, str) else Key(*name)
         _check_name(verb, kind, key, subresource)
@@ -355,7 +351,7 @@ class Client:
         headers = {"Content-Type": content_type} if body is not None else {}
         with _named(verb, f"{kind.resource} {key}"):
             answer = await self.exchange(ApiRequest(METHODS[verb], path, headers=headers, body=encoded))
-        return self._decoded(answer, verb, f"{kind.resource} {key}", cut=cut)
+        return self._decoded(answer, verb, f"{kind.resource} {key}")
 
     def _kind(self, kind: AnyKind) -> Kind:
         return kind if isinstance(kind, Kind) else kind.as_kind(self.group)
@@ -434,19 +430,16 @@ class Client:
                 request.answered(answer.status)
                 yield answer
 
-    def _decoded(self, answer: Answer, verb: str, resource: str, *, cut: bool = True) -> Resource:
-        """The decoded answer. That of a write is always `cut`: an error would mean that nothing was written."""
+    def _decoded(self, answer: Answer, verb: str, resource: str) -> Resource:
+        """The decoded answer. Raises: `InvalidObject` when it is nested too deeply, also after a write."""
         if answer.status >= 300:
             failure = decode_failure(answer.status, answer.body, retry_after(answer.headers))
             raise refusal(failure, verb=verb, resource=resource)
         try:
-            decoded, emptied = decode_cut(answer.body)
+            return decode_whole(answer.body, resource)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             failure = decode_failure(502, b"the answer is not JSON")
             raise refusal(failure, verb=verb, resource=resource) from None
-        if emptied and not cut:
-            raise InvalidObject(f"cannot {verb} {resource}: it is nested too deeply")
-        return decoded
 
 
 @contextmanager

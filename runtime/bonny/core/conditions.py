@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -24,6 +25,17 @@ LONGEST_MESSAGE: Final = 32_768
 _REASON: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?")
 
 
+@dataclass(frozen=True, slots=True)
+class ReconcileFailure:
+    """Why a reconcile failed, as reported in the `Reconciled` condition.
+
+    `reason` is one word in CamelCase; `message` stays the same over retries and never quotes objects.
+    """
+
+    reason: str
+    message: str
+
+
 def check_words(type: str, reason: str | None) -> None:  # noqa: A002  the API's own word
     """Check the words of a condition that a handler sets. Raises: `OptionError`."""
     if not is_qualified_name(type) or (reason and not _REASON.fullmatch(reason)):
@@ -37,11 +49,11 @@ def condition(
     type: str,  # noqa: A002  the API's own word
     status: bool | None,
     *,
-    of: Resource,
+    generation: int | None,
     message: str | None = None,
     reason: str | None = None,
 ) -> Resource:
-    """A condition of the object `of`, without lastTransitionTime."""
+    """A condition of an object of this generation, without lastTransitionTime."""
     if status not in (True, False, None):
         raise OptionError(f"the status of condition {type} is {status!r}: use True, False or None")
     # A type may have a domain, hyphens and dots (`example.com/Ready`), a reason may not.
@@ -53,7 +65,6 @@ def condition(
         "reason": reason or words[status],
         "message": (message or "")[:LONGEST_MESSAGE],
     }
-    generation = of["metadata"].get("generation")
     return {**fields, "observedGeneration": generation} if generation else fields
 
 

@@ -17,13 +17,14 @@ import msgspec
 from ..errors import InvalidObject
 from ..resource import Key
 
-# Errors of decoding. `_flat` handles deep nesting; a RecursionError that remains comes from events inside of events.
+# Errors of decoding. `_lenient` handles deep nesting; a RecursionError that remains comes from events inside of events.
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 # The API server accepts 10,000 levels, and since Python 3.12 decoders do, too. Functions in Python, such as handlers,
 # recurse about 1,000 times, minus the levels of the current stack.
 DEEPEST: Final = 400
-# Marks emptied mappings and lists. JSON strings contain no raw tab, so no object contains this by itself.
-CUT: Final = b"\t"
+# Stands for what is nested too deeply. The decoder skips it, so that metadata and other objects stay readable, and
+# refuses to decode it, so that a part is not taken for the whole. The API server accepts no such number.
+HOLE: Final = b"1e999"
 # A truncated string is a token, too; otherwise its end would be searched for from each quote in it.
 _TOKENS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 # A surrogate without its other half, which the API server keeps in a RawExtension as it was written.
@@ -72,8 +73,6 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
     meta: Meta
     raw: bytes
-    too_deep: bool = False
-    """Mappings and lists below `DEEPEST` levels are empty in `raw`. They are not if the decoder could skip them."""
 
     @property
     def key(self) -> Key:
@@ -83,16 +82,12 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     def version(self) -> int:
         return version_number(self.meta.resource_version)
 
-    def decode(self, *, cut: bool = False) -> dict[str, Any]:
+    def decode(self) -> dict[str, Any]:
         """The whole object as a new mapping, which the caller may change.
 
-        With `cut`, mappings and lists below `DEEPEST` levels are empty.
-        Raises: `InvalidObject` if it is nested too deeply, unless `cut`.
+        Raises: `InvalidObject` if it is nested too deeply.
         """
-        decoded, emptied = decode_cut(self.raw)
-        if (emptied or self.too_deep) and not cut:
-            raise InvalidObject(f"{self.key} is nested deeper than {DEEPEST} levels: make it flatter")
-        return decoded
+        return decode_whole(self.raw, str(self.key))
 
 
 class Objects(Sequence[dict[str, Any]]):
@@ -191,26 +186,18 @@ _list = msgspec.json.Decoder(_ListBody)
 _status = msgspec.json.Decoder(_StatusBody)
 
 
-def _flat(decoder: msgspec.json.Decoder[T], raw: bytes) -> tuple[T, bool]:
-    """Decode `raw`; parts nested too deeply are emptied, so that the rest and all other objects stay readable.
-
-    Invalid Unicode becomes U+FFFD, as in Go. Returns: also whether parts were emptied; they contain a `CUT` then.
-    """
+def _lenient(decoder: msgspec.json.Decoder[T], raw: bytes) -> T:
+    """Decode `raw`. Where that fails: with a `HOLE` for what is nested too deeply, and U+FFFD for invalid Unicode, as
+    in Go."""
     try:
-        return decoder.decode(raw), False
+        return decoder.decode(raw)
     except UNREADABLE:
-        return _emptied(decoder, raw)
+        valid = raw.decode("utf-8", "replace").encode()
+        return decoder.decode(flattened(_ESCAPES.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], valid)))
 
 
-def _emptied(decoder: msgspec.json.Decoder[T], raw: bytes) -> tuple[T, bool]:
-    """As `_flat`, for what cannot be decoded as it is."""
-    valid = raw.replace(CUT, b" ").decode("utf-8", "replace").encode()
-    flat = _flattened(_ESCAPES.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], valid))
-    return decoder.decode(flat), CUT in flat
-
-
-def _flattened(raw: bytes) -> bytes:
-    """`raw` with a `CUT` as the content of each mapping and list that is nested deeper than `DEEPEST`."""
+def flattened(raw: bytes, hole: bytes = HOLE) -> bytes:
+    """`raw` with a `hole` for each mapping and list that is nested deeper than `DEEPEST`."""
     parts: list[bytes] = []
     depth = kept = 0
     for token in _TOKENS.finditer(raw):
@@ -218,24 +205,30 @@ def _flattened(raw: bytes) -> bytes:
             case b"{" | b"[":
                 depth += 1
                 if depth == DEEPEST + 1:
-                    parts += raw[kept : token.end()], CUT
+                    parts += raw[kept : token.start()], hole
             case b"}" | b"]":
                 depth -= 1
                 if depth == DEEPEST:
-                    kept = token.start()
+                    kept = token.end()
     return b"".join([*parts, raw[kept:]])
 
 
-def decode_cut(raw: bytes) -> tuple[dict[str, Any], bool]:
-    """Decode a whole object; parts nested too deeply are empty. Returns: also whether there are any.
+def decode_whole(raw: bytes, name: str) -> dict[str, Any]:
+    """Decode the whole object `name`.
 
-    Raises: one of `UNREADABLE`.
+    Raises: `InvalidObject` if it is nested deeper than `DEEPEST` levels; one of `UNREADABLE` if it is not an object.
     """
-    decoded, emptied = _flat(_whole, raw)
-    # Most objects have fewer mappings and lists than `DEEPEST`, and counting them is cheap beside decoding.
-    if raw.count(b"{") + raw.count(b"[") > DEEPEST and _is_deep(decoded):
-        return _emptied(_whole, raw)
-    return decoded, emptied
+    try:
+        decoded = _lenient(_whole, raw)
+        # Most objects have fewer mappings and lists than `DEEPEST`, and counting them is cheap beside decoding.
+        deep = raw.count(b"{") + raw.count(b"[") > DEEPEST and _is_deep(decoded)
+    except msgspec.ValidationError:  # a hole, or another type
+        deep = raw.lstrip().startswith(b"{")
+        if not deep:
+            raise
+    if deep:
+        raise InvalidObject(f"{name} is nested deeper than {DEEPEST} levels: make it flatter")
+    return decoded
 
 
 def _is_deep(decoded: dict[str, Any]) -> bool:
@@ -244,13 +237,11 @@ def _is_deep(decoded: dict[str, Any]) -> bool:
     for _ in range(DEEPEST):
         values = chain.from_iterable(each.values() if type(each) is dict else each for each in level)
         level = [value for value in values if type(value) in {dict, list}]
-        if not level:
-            return False
-    return True
+    return bool(level)
 
 
-def decode_item(raw: bytes, *, of: tuple[str, str] | None = None, emptied: bool = False) -> Item:
-    """Decode one object. `emptied`: `raw` is part of a document with emptied parts; a `CUT` shows if it has some.
+def decode_item(raw: bytes, *, of: tuple[str, str] | None = None) -> Item:
+    """Decode one object.
 
     Raises: one of `UNREADABLE` if `raw` is not an object with a name, or not `of` this API version and kind.
     """
@@ -259,10 +250,9 @@ def decode_item(raw: bytes, *, of: tuple[str, str] | None = None, emptied: bool 
         raise msgspec.ValidationError(f"Object is {decoded.api_version} {decoded.kind}, not {' '.join(of)}")
     # All objects of a namespace share one string.
     msgspec.structs.force_setattr(decoded.metadata, "namespace", sys.intern(decoded.metadata.namespace))
-    item = Item(decoded.metadata, raw, too_deep=emptied and CUT in raw)
-    if not item.meta.name:
+    if not decoded.metadata.name:
         raise msgspec.ValidationError("Object has no name - at `$.metadata`")
-    return item
+    return Item(decoded.metadata, raw)
 
 
 def decode_bookmark(raw: bytes) -> Meta:
@@ -270,13 +260,10 @@ def decode_bookmark(raw: bytes) -> Meta:
     return _has_meta.decode(raw).metadata
 
 
-def decode_event(line: bytes) -> tuple[str, bytes, bool]:
-    """Split a watch line into its type, the bytes of its object, and whether they were `emptied` (`decode_item`).
-
-    Raises: one of `UNREADABLE`.
-    """
-    envelope, emptied = _flat(_envelope, line)
-    return envelope.type, bytes(envelope.object), emptied
+def decode_event(line: bytes) -> tuple[str, bytes]:
+    """Split a watch line into its type and the bytes of its object. Raises: one of `UNREADABLE`."""
+    envelope = _lenient(_envelope, line)
+    return envelope.type, bytes(envelope.object)
 
 
 # The remedy where a list, or the answer to a watch, shows that there can be no watch.
@@ -288,11 +275,11 @@ UNWATCHED: Final = (
 
 def decode_page(body: bytes) -> Page:
     """Decode a page of a list. Raises: one of `UNREADABLE`, also if a watch could not continue from it."""
-    page, emptied = _flat(_list, body)
+    page = _lenient(_list, body)
     if not page.metadata.resource_version:
         raise msgspec.ValidationError(f"it has no resourceVersion; {UNWATCHED}")
     # bytes() copies each item, so that one object that stays does not keep the whole page in memory.
-    items = tuple(decode_item(bytes(raw), emptied=emptied) for raw in page.items or ())
+    items = tuple(decode_item(bytes(raw)) for raw in page.items or ())
     return Page(items, page.metadata.resource_version, page.metadata.continue_token)
 
 

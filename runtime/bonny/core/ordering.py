@@ -1,4 +1,4 @@
-"""Ordering: the levels of objects of which one comes after another.
+"""Ordering: descendants, and their levels where one comes after another.
 
 You need it to apply level by level, and to delete in the reverse order.
 You do not need it to know whether an object is ready: `bonny.steps.apply_order`.
@@ -6,12 +6,13 @@ You do not need it to know whether an object is ready: `bonny.steps.apply_order`
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 from ..errors import OptionError
-from ..resource import Key
+from ..resource import Key, Resource
 
 
 class ObjectName(NamedTuple):
@@ -23,6 +24,36 @@ class ObjectName(NamedTuple):
     def __str__(self) -> str:
         """As in messages: `ConfigMap default/w1`."""
         return f"{self.gvk[1]} {self.key}"
+
+
+@dataclass(frozen=True, slots=True)
+class Descendant:
+    """An object that must exist as long as the handled object does."""
+
+    name: ObjectName
+    resource: Resource
+    group: int = 0
+    omit_owner_ref: bool = False
+    adopt: bool = False
+    recreate: bool = False
+    after: tuple[ObjectName, ...] = ()
+    when: Callable[[Resource], bool] | None = None
+
+
+def ordered(descendants: Mapping[ObjectName, Descendant]) -> list[Descendant]:
+    """The descendants by level; `name` is that in the mapping, `group` the level, also of those after others.
+
+    Raises: as `levels`.
+    """
+    after = {name: each.after for name, each in descendants.items() if each.after}
+    level = {name: each.group for name, each in descendants.items() if not each.after}
+    if after:
+        level = levels(level, after)
+    placed = [
+        each if (each.name, each.group) == (name, level[name]) else replace(each, name=name, group=level[name])
+        for name, each in descendants.items()
+    ]
+    return sorted(placed, key=lambda each: each.group)
 
 
 def levels(

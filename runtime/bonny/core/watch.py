@@ -463,12 +463,12 @@ class _Rules(msgspec.Struct, frozen=True):
 
     def line(self, stream: WatchState, state: Watching, data: bytes) -> Decision:
         try:
-            kind, raw, emptied = decode_event(data)
+            kind, raw = decode_event(data)
             if kind == "ERROR":
                 return self.refused(stream, state, decode_failure(0, raw))
             if kind not in EVENT_TYPES:
                 return Decision(replace(stream, heard=self.now))
-            item = None if kind == "BOOKMARK" else decode_item(raw, of=stream.of, emptied=emptied)
+            item = None if kind == "BOOKMARK" else decode_item(raw, of=stream.of)
             version = decode_bookmark(raw).resource_version if item is None else item.meta.resource_version
         except UNREADABLE as error:
             return self.garbage(stream, self.resumed(stream, state), f"an event could not be decoded: {error}")

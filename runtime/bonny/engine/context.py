@@ -5,7 +5,7 @@ It is the router as seen by one owner: which of its children are shown, which of
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -56,11 +56,8 @@ class ReconcileContext:
     record: Callable[[Resource, Event], object]
     """Hand an event to the recorder, which sends it when it can. From any thread."""
 
-    apply_descendants: Callable[..., Awaitable[None]]
-    """Implements `Axn.apply_descendants`. A field, because steps are a layer above."""
-
-    apply_status: Callable[..., Awaitable[None]]
-    """Implements `Axn.apply_status` and `Axn.safe_apply_status`."""
+    offline: bool = False
+    """Whether nothing is sent, as in the test of a handler."""
 
     periodic_tasks: Tasks | None = None
     wrote: bool = False

@@ -278,8 +278,7 @@ class Router:
 
     def _writes_of(self, owner: Key) -> OwnWrites[Stream]:
         record = self.records.of(owner)
-        if record.writes is None:
-            record.writes = OwnWrites()
+        record.writes = record.writes or OwnWrites()
         return record.writes
 
     def _await_no_longer(self, stream: Stream, version: int | None, key: Key) -> None:
@@ -308,9 +307,8 @@ class Router:
     def _forget_writes(self, key: Key) -> None:
         """`key` waits for nothing any more. A write that outlives its reconcile stays known until it is answered."""
         record = self.records.get(key)
-        if record is None or record.writes is None:
+        if record is None or (writes := record.writes) is None:
             return
-        writes = record.writes
         for stream, version in writes.awaited.items():
             self._await_no_longer(stream, version, key)
         deleted = list(writes.deletions)

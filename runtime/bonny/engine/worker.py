@@ -33,8 +33,6 @@ from ..events import EventRecorder
 from ..kinds import Kind
 from ..pipeline import Pipeline
 from ..resource import Key, Resource
-from ..steps.apply_descendants import apply_descendants_early
-from ..steps.apply_status import apply_status_early
 from ..steps.finalizer import finalizers_of
 from ..telemetry import tracing
 from ..telemetry.logging import about
@@ -89,8 +87,6 @@ class Worker:
             client=client,
             router=router,
             periodic_tasks=tasks,
-            apply_descendants=apply_descendants_early,
-            apply_status=apply_status_early,
         )
         self._finalizers = frozenset(finalizers_of(type(controller), pipeline.steps, operator=operator, group=group))
         self._controller = controller
@@ -368,7 +364,7 @@ class Worker:
             return True
         try:
             meta = stone.item.meta
-            live = await self._client.get(self.kind, meta.name, namespace=meta.namespace or None, cut=True)
+            live = await self._client.get(self.kind, meta.name, namespace=meta.namespace or None)
         except NotFound:
             return True
         return bool(live["metadata"]["uid"] != stone.item.meta.uid)
@@ -380,20 +376,19 @@ class Worker:
         self._actions[key] = action
         began = time.monotonic()
         # Items of a list have no type, and metadata-only objects have the type PartialObjectMetadata.
-        decoded = self._decoded(item, action)
-        resource: Resource = {**decoded, "apiVersion": self.kind.api_version, "kind": self.kind.kind}
+        resource: Resource = {**item.decode(), "apiVersion": self.kind.api_version, "kind": self.kind.kind}
         loop = asyncio.get_running_loop()
         context = self._context(key=key, record=lambda *event: loop.call_soon_threadsafe(self._record, *event))
-        axn: Reconcile[Any] = Reconcile(
+        axn: Reconcile[Any] = self._controller.axn_class(
             action=action,
             resource=resource,
-            kind=self.kind,
-            controller=self._controller,
-            version=self._version,
             reasons=reasons,
             tries=tries,
-            shown=item,
-            context=context,
+            _context=context,
+            _controller=self._controller,
+            _kind=self.kind,
+            _version=self._version,
+            _shown=item,
         )
         run = self._pipeline.run(axn)
         await (run if tracing.spans is None else tracing.spans.reconcile(axn, run, controller=self.name))
@@ -407,18 +402,6 @@ class Worker:
             else:
                 log.log(level, "waiting", extra={**extra, "because": axn.waiting})
         return axn
-
-    def _decoded(self, item: Item, action: Action) -> Resource:
-        """The decoded object. Raises: `InvalidObject` if it is nested too deeply, except for finalize and delete."""
-        try:
-            return item.decode()
-        except InvalidObject as error:
-            if action not in (Action.FINALIZE, Action.DELETE):
-                raise
-            # No later reconcile could clean up, and an object that keeps its finalizer keeps its namespace alive, too.
-            extra = {"controller": self.name, "object": str(item.key), "action": action.value, "error": str(error)}
-            log.warning("cleaning up without the fields that are nested too deeply", extra=extra)
-            return item.decode(cut=True)
 
     async def _failed(self, work: Work[Key], error: Exception, *, seconds: float) -> None:
         # One line with all notes: they name the step that failed.

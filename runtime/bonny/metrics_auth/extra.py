@@ -21,14 +21,14 @@ class MetricsAuth(Extra):
 
     def rules(self, operator: Operator, *, namespace: str, deployed: bool) -> Iterator[Needed]:
         if deployed and operator.deploy.secure_metrics:
-            from .scrapers import metrics_rules  # noqa: PLC0415  loaded only where it is needed
+            from .scrapers import metrics_rules
 
             yield from (("secure metrics", *each) for each in metrics_rules(operator, namespace=namespace))
 
     def run(self, process: Process) -> ExtraRun | None:
         if process.config.of(MetricsSettings).port is None:
             return None
-        from .server import MetricsRun  # noqa: PLC0415  loaded only where it is needed
+        from .server import MetricsRun
 
         return MetricsRun(process)
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ..extras import Extra, ExtraRun
 from ..telemetry import tracing
-from .provider import find
 
 if TYPE_CHECKING:
     from ..run.process import Process
@@ -27,6 +26,8 @@ class Otel(Extra):
     """OpenTelemetry reads more of its own."""
 
     def run(self, process: Process) -> ExtraRun | None:
+        from .provider import find
+
         operator = process.operator
         spans = find(operator.tracing, service=operator.name, version=operator.version)
         return None if spans is None else Traced(spans)

@@ -21,7 +21,7 @@ from ..telemetry import tracing
 from ..telemetry.logging import reconcile_id
 
 if TYPE_CHECKING:
-    from ..axn import Axn
+    from ..engine.reconcile import Reconcile
 
 # Subresources of a Namespace: what follows them in a path is not a kind within the namespace.
 OF_NAMESPACES: Final = ("finalize", "status")
@@ -34,7 +34,7 @@ class OtelSpans:
         self._tracer = provider.get_tracer("bonny", version or None)
 
     @contextmanager
-    def handling(self, axn: Axn[Any], *, controller: str) -> Iterator[None]:
+    def handling(self, axn: Reconcile[Any], *, controller: str) -> Iterator[None]:
         """Surround a reconcile: a trace of its own, whatever span was current where the worker was started."""
         kind, metadata = axn.resource["kind"], axn.resource["metadata"]
         attributes: dict[str, AttributeValue] = {
@@ -62,7 +62,7 @@ class OtelSpans:
                 span.set_attribute("bonny.outcome", _outcome(error))
                 raise
 
-    async def reconcile(self, axn: Axn[Any], run: Awaitable[None], *, controller: str) -> None:
+    async def reconcile(self, axn: Reconcile[Any], run: Awaitable[None], *, controller: str) -> None:
         """Await the run of a reconcile in its trace."""
         with self.handling(axn, controller=controller):
             await run

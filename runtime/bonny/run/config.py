@@ -82,7 +82,8 @@ VARIABLES: Final[Mapping[str, Variable]] = {
         "http_port", "a port from 1 to 65535, or 0 for any free one", "8080",
         "Port of /healthz, /readyz and /metrics; the log shows which one it is."),
     "BONNY_LOG_FORMAT": Variable(
-        "log_json", "console or json", "console in a terminal, else json", "Format of the log on stderr.",
+        "log_json", "console or json", "console in a terminal, else json",
+        "Format of the log on stderr. Without the developer tools, as in the image, it is always json.",
         {"console": False, "json": True}),
     "BONNY_LOG_LEVEL": Variable(
         "log_level", "debug, info, warning or error", "info", "Lowest level that is logged.", LEVELS),
@@ -206,7 +207,9 @@ class Config:
 def variables() -> dict[str, tuple[type[Any], Variable]]:
     """All variables, of the extras that are present too, each with the type of settings that has its field."""
     of_extras = {
-        name: (extra.settings or Config, variable) for extra in present() for name, variable in extra.variables.items()
+        name: (extra.settings or Config, variable)
+        for extra in present().values()
+        for name, variable in extra.variables.items()
     }
     return {name: (Config, variable) for name, variable in VARIABLES.items()} | of_extras
 
@@ -249,6 +252,6 @@ def settings(environ: Mapping[str, str] | None = None, *, base: Config | None = 
         set_by = next((source for source in sources if environ.get(source)), None)
         source = set_by or ("default" if declared == usual else "operator")
         in_force.append(Setting(name, variable.spelled(value), source))
-    honoured = [name for extra in present() for name in extra.honoured]
+    honoured = [name for extra in present().values() for name in extra.honoured]
     others = (name for name in (*INFORMATIVE, *HONOURED, *honoured) if environ.get(name))
     return in_force + [Setting(name, CREDENTIALS.sub(r"\1***@", environ[name]), name) for name in others]

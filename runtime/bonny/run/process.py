@@ -26,7 +26,7 @@ from ..engine.router import Router
 from ..engine.stream import Stream
 from ..engine.worker import Worker
 from ..events import EventRecorder
-from ..extras import ExtraRun, present
+from ..extras import ExtraRun, of_operator
 from ..kinds import Kind, Owned
 from ..lifespan import HasLifespan, Lifespan
 from ..operator import Operator
@@ -229,7 +229,7 @@ class Process:
                 self.workers.append(worker)
 
         self.servers = self._new_servers()
-        self.extras = [run for extra in present() if (run := extra.run(self)) is not None]
+        self.extras = [run for extra in of_operator(operator) if (run := extra.run(self)) is not None]
         if any(extra.replaces_metrics for extra in self.extras):
             self._pages.metrics = None
 

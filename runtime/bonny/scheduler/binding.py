@@ -76,7 +76,7 @@ async def outcome_of(error: BaseException, *, client: Client, pod: PodView, node
         case _:
             return BindingOutcome.REFUSED
     try:
-        live = await client.get(POD, pod.name, namespace=pod.key.namespace, cut=True)
+        live = await client.get(POD, pod.name, namespace=pod.key.namespace)
     except NotFound:
         return BindingOutcome.SETTLED
     except (ApiError, UsageError):

@@ -1,20 +1,20 @@
-"""Extra: how schedulers plug into an operator."""
+"""Extra: how schedulers plug into an operator. It is loaded for operators that have some."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ..engine.stream import Stream
 from ..errors import OptionError
 from ..extras import Extra, ExtraRun, Needed
-from ..kinds import Kind
 from ..operator import EVENTS, Operator, duplicates
 from .scheduler import Scheduler
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
+    from ..engine.stream import Stream
+    from ..kinds import Kind
     from ..run.process import Process
     from .server import SchedulerServer
 
@@ -33,16 +33,15 @@ class Schedulers(Extra):
                 yield scheduler.name, "", rule
 
     def run(self, process: Process) -> ExtraRun | None:
-        return SchedulerRun(process) if process.operator.of(Scheduler) else None
+        return SchedulerRun(process)
 
 
 class SchedulerRun(ExtraRun):
     """The schedulers of one operator, with the streams that they share."""
 
     def __init__(self, process: Process) -> None:
-        # Loaded here: most operators have none.
-        from .server import SchedulerServer  # noqa: PLC0415
-        from .streams import SchedulerStreams  # noqa: PLC0415
+        from .server import SchedulerServer
+        from .streams import SchedulerStreams
 
         self._process = process
         self._followed: dict[Stream, None] = {}
@@ -64,7 +63,7 @@ class SchedulerRun(ExtraRun):
         return {"schedulers": ",".join(server.scheduler.name for server in self.servers)}
 
     def families(self) -> Iterator[Metric]:
-        from .metrics import families  # noqa: PLC0415  prometheus-client is not needed before the first scrape
+        from .metrics import families
 
         return families(self.servers)
 

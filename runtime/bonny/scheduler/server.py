@@ -288,7 +288,7 @@ class SchedulerServer:
             return
         self._recorder.record(pod.identity, Event(EventType.WARNING, "FailedScheduling", "Scheduling", message))
         before = [each for each in pod.decoded.status.conditions if each["type"] == "PodScheduled"]
-        wanted = condition("PodScheduled", False, of=pod.identity, reason="Unschedulable", message=message)
+        wanted = condition("PodScheduled", False, generation=None, reason="Unschedulable", message=message)
         if not before or not has_all_of(before[0], wanted):
             self._spawn(self._write(pod, with_condition({"conditions": before}, wanted)))
 

@@ -38,8 +38,8 @@ class _View(Mapping[str, Any]):
 
     @cached_property
     def resource(self) -> Resource:
-        """The whole object, except for parts that are nested too deeply. Shared: do not change it."""
-        return {**self.item.decode(cut=True), "apiVersion": "v1", "kind": self.kind}
+        """The whole object. Shared: do not change it."""
+        return {**self.item.decode(), "apiVersion": "v1", "kind": self.kind}
 
     def __getitem__(self, field: str) -> Any:
         return self.resource[field]

@@ -9,12 +9,6 @@ In the default pipeline, in this order:
     PruneDescendants                deletes descendants that it no longer registers
     ApplyStatus                     writes the status that the handler registered
 
-Others, for operators or for one controller (`Controller.steps`):
-
-    SkipObservedGenerations         halts for generations that were reconciled before
-    AddManagedByLabelToDescendants  adds the managed-by label where hooks and tests see it
-    AddMissingGVK                   fills in apiVersion and kind
-
 Steps use only the axn, which is a `Reconcile` for them, so each can be replaced.
 """
 
@@ -22,15 +16,12 @@ from __future__ import annotations
 
 from ..engine.reconcile import Reconcile as Reconcile
 from ..engine.reconcile import Step
-from .add_managed_by_label import AddManagedByLabelToDescendants as AddManagedByLabelToDescendants
-from .add_missing_gvk import AddMissingGVK as AddMissingGVK
 from .apply_descendants import ApplyDescendants as ApplyDescendants
 from .apply_status import ApplyStatus as ApplyStatus
 from .delegate import DelegateToController as DelegateToController
 from .finalizer import Finalizer as Finalizer
 from .logger import Logger as Logger
 from .prune_descendants import PruneDescendants as PruneDescendants
-from .skip_observed_generations import SkipObservedGenerations as SkipObservedGenerations
 
 
 def default_steps() -> tuple[Step, ...]:

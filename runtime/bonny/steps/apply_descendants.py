@@ -26,13 +26,13 @@ from collections.abc import Awaitable, Mapping
 from functools import cache
 from typing import Any, Final
 
-from ..axn import Descendant, State
 from ..client.errors import Conflict, Invalid
 from ..core.fields import digest, overridden, same
 from ..core.objects import Item
+from ..core.ordering import Descendant
 from ..core.records import Action, applied_record
 from ..engine.context import ReconcileContext
-from ..engine.reconcile import OVER, Reconcile
+from ..engine.reconcile import Reconcile
 from ..errors import ADVICE, ApiError, ForeignObject, OptionError, Retry, UndeclaredKind
 from ..events import Event, EventType
 from ..kinds import Kind, Owned, builtin
@@ -93,18 +93,18 @@ class ApplyDescendants:
     def __init__(self, *, create_events: bool = False) -> None:
         self._create_events = create_events
 
-    def __call__(self, axn: Reconcile[Any]) -> Awaitable[None]:
+    def __call__(self, axn: Reconcile[Any]) -> Awaitable[None] | None:
         """Raises: `UndeclaredKind`, `ForeignObject`, `ApiError`; of several the first, the others as notes."""
-        if axn.action in (Action.DELETE, Action.FINALIZE) or State.DESCENDANTS_APPLIED in axn.states:
-            return OVER
+        if axn.action in (Action.DELETE, Action.FINALIZE) or axn.is_sent("descendants"):
+            return None
         if axn.changes_descendants:
             return self._apply_all(axn)
-        axn.mark_applied(State.DESCENDANTS_APPLIED)
+        axn.mark_sent("descendants")
         axn.applied = set() if axn.waiting is None else None
-        return OVER
+        return None
 
     async def _apply_all(self, axn: Reconcile[Any]) -> None:
-        axn.finish_descendants()
+        axn.before_apply_descendants()
         order, applied = ApplyOrder(axn), set[tuple[Kind, Key]]()
         try:
             for group in axn.descendant_groups():
@@ -116,7 +116,7 @@ class ApplyDescendants:
                     order.note(each, outcome, unready=others)
                     applied.add(outcome[:2])
         finally:
-            axn.mark_applied(State.DESCENDANTS_APPLIED)
+            axn.mark_sent("descendants")
         if order.awaited:
             axn.wait(f"waiting for {listed(list(order.awaited))}")
         if axn.waiting is not None:  # not all are registered, or applied
@@ -144,8 +144,7 @@ class ApplyDescendants:
         """Let the cluster hold `wanted`, made of `descendant`; returns the outcome, None if nothing was written."""
         context, key = axn.context, key_of(wanted)
         shown, synced = context.observe(kind, key)
-        # Our fields are never that deeply nested, and foreign fields that are must not keep us from correcting ours.
-        live = None if shown is None else shown.decode(cut=True)
+        live = None if shown is None else shown.decode()
         ours = NOTHING_OWNED if live is None else await owned_part(live, context.manager)
         if live is not None and synced and _unchanged(context, kind, wanted, live, ours):
             return None
@@ -156,7 +155,7 @@ class ApplyDescendants:
             return HELD
         wait = context.fights.wait((kind, key), now=time.monotonic()) if drifted else 0.0
         if wait:
-            axn.requeue_seconds = min(axn.requeue_seconds or wait, wait)
+            axn.requeue_within(wait)
             return None
         if live is None:
             await _owner_must_exist(axn)
@@ -177,11 +176,6 @@ class ApplyDescendants:
         return outcome
 
 
-async def apply_descendants_early(axn: Reconcile[Any], *, create_events: bool) -> None:
-    """Implements `Axn.apply_descendants`."""
-    await ApplyDescendants(create_events=create_events)(axn)
-
-
 async def _report_fight(axn: Reconcile[Any], wanted: Resource, shown: Item | None) -> None:
     """Once for each fight: report which field managers change the object back, according to its managedFields."""
     by = f"an unknown writer {'deletes it' if shown is None else 'removes fields'}"
@@ -192,7 +186,7 @@ async def _report_fight(axn: Reconcile[Any], wanted: Resource, shown: Item | Non
 
 def _rivals(wanted: Resource, shown: Item, manager: str) -> str:
     """The field managers other than `manager` that set other values than the wanted ones, with their paths."""
-    live = shown.decode(cut=True)
+    live = shown.decode()
     writers: list[str] = []
     for entry in live["metadata"].get("managedFields") or ():
         if entry["manager"] == manager:

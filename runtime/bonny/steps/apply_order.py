@@ -14,9 +14,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
-from ..axn import Descendant
 from ..core.objects import Item, version_number
-from ..core.ordering import ObjectName
+from ..core.ordering import Descendant, ObjectName
 from ..engine.reconcile import Reconcile
 from ..kinds import Owned
 from ..resource import Key, Resource
@@ -56,7 +55,7 @@ class ApplyOrder:
         item, record = self._shown.get((kind.gvk, key)), self._axn.context.applied_records.get((kind, key))
         if item is None or (record is not None and item.version < version_number(record.version)):
             return False
-        return when({**item.decode(cut=True), "apiVersion": kind.api_version, "kind": kind.kind})
+        return when({**item.decode(), "apiVersion": kind.api_version, "kind": kind.kind})
 
     @cached_property
     def _shown(self) -> dict[tuple[tuple[str, str], Key], Item]:

@@ -14,18 +14,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
 
-from ..axn import ReconcileFailure, State
 from ..client.errors import Conflict, Invalid, NotFound
-from ..core.conditions import RECONCILED, condition, with_condition
+from ..core.conditions import RECONCILED, ReconcileFailure, condition, with_condition
 from ..core.fields import merged, same, unowned
 from ..core.objects import decode_item
 from ..core.records import Action
-from ..engine.reconcile import OVER, Reconcile
+from ..engine.reconcile import Reconcile
 from ..errors import ApiError
 from ..pipeline import failure_of
 from ..resource import Resource
@@ -49,29 +48,39 @@ class ApplyStatus:
     def __init__(self, *, strict: bool = False) -> None:
         self._strict = strict
 
-    def __call__(self, axn: Reconcile[Any]) -> Awaitable[None]:
+    def __call__(self, axn: Reconcile[Any]) -> Awaitable[None] | None:
         """Raises: `ApiError`; `Conflict` after three tries."""
         if axn.action is Action.DELETE:
-            return OVER
+            return None
         if axn.changes_status:
-            return write_status(axn, strict=self._strict)
-        axn.mark_applied(State.STATUS_APPLIED)
-        return OVER
+            return self._apply(axn)
+        axn.mark_sent("status")
+        return None
+
+    async def _apply(self, axn: Reconcile[Any]) -> None:
+        # When it was written already, applying the changes again would count a counter twice.
+        change = axn.with_stages if axn.is_sent("status") else axn.before_apply_status
+        try:
+            await write_status(axn, lambda base: _with_own_parts(change(base), axn), strict=self._strict)
+        except Exception as error:
+            # The status does not fit the schema, or the handler's own function failed: each try would fail alike.
+            if isinstance(error, Invalid) or not isinstance(error, ApiError):
+                axn.failure = axn.failure or failure_of(error)
+                await _report_alone(axn)
+            raise
 
 
-async def write_status(axn: Reconcile[Any], *, strict: bool, early: bool = False) -> None:
-    """Write what is registered; `early`, while the handler runs, without the runtime's own parts.
+async def write_status(axn: Reconcile[Any], change: Callable[[Resource], Resource], *, strict: bool) -> None:
+    """Write the status that `change` makes of the one that this controller wrote before.
 
     Raises: `ApiError`; `Conflict` after three tries; `NotFound` if `strict`.
     """
     live = await _basis(axn)
-    # Already written early: applying the changes again would count a counter twice.
-    made = State.STATUS_APPLIED in axn.states
     for tries_left in reversed(range(TRIES)):
         if live is None:
             break
         try:
-            axn.stored = await _write(axn, live, early=early, alone=made)
+            axn.stored = await _write(axn, live, change)
             break
         except NotFound:
             if strict:
@@ -81,37 +90,24 @@ async def write_status(axn: Reconcile[Any], *, strict: bool, early: bool = False
         except Conflict:
             if not tries_left:
                 raise
-        except Exception as error:
-            # The status does not fit the schema, or the handler's own function failed: each try would fail alike.
-            if not early and (isinstance(error, Invalid) or not isinstance(error, ApiError)):
-                await _report_alone(axn, live, error)
-            raise
         live = await read_owner(axn)
-    axn.mark_applied(State.STATUS_APPLIED)
+    axn.mark_sent("status")
 
 
-async def apply_status_early(axn: Reconcile[Any], *, strict: bool) -> None:
-    """Implements `Axn.apply_status` and `Axn.safe_apply_status`: write the changes that are registered now, if any."""
-    if axn.status:
-        await write_status(axn, strict=strict, early=True)
-
-
-async def _report_alone(axn: Reconcile[Any], live: Resource, error: Exception) -> None:
+async def _report_alone(axn: Reconcile[Any]) -> None:
     """Write only the runtime's own condition: the status that the handler registered cannot be written."""
-    axn.failure = axn.failure or failure_of(error)
     if axn.has_conditions:
         with contextlib.suppress(ApiError):
-            await _write(axn, live, alone=True)
+            await write_status(axn, lambda base: _with_own_parts(axn.with_stages(base), axn), strict=False)
 
 
 def _with_own_parts(status: Resource, axn: Reconcile[Any]) -> Resource:
     """`status` with the runtime's own condition and the observed generation."""
-    why = axn.unfinished
+    why, generation = axn.unfinished, axn.shown.meta.generation
     if axn.has_conditions:
         reason, message = ("Succeeded", "") if why is None else (why.reason, why.message)
-        reconciled = condition(RECONCILED, why is None, reason=reason, message=message, of=axn.identity)
+        reconciled = condition(RECONCILED, why is None, reason=reason, message=message, generation=generation)
         status = with_condition(status, reconciled)
-    generation = axn.shown.meta.generation
     if axn.has_observed_generation and why is None and generation:
         status = {**status, "observedGeneration": generation}
     return status
@@ -129,17 +125,15 @@ def _withdrawn(wanted: Resource, base: Resource, why: ReconcileFailure) -> Resou
     return {**wanted, "conditions": conditions} if conditions else wanted
 
 
-async def _write(axn: Reconcile[Any], live: Resource, *, early: bool = False, alone: bool = False) -> Resource:
+async def _write(axn: Reconcile[Any], live: Resource, change: Callable[[Resource], Resource]) -> Resource:
     """Send the status unless it is already there; returns the object afterwards."""
     context = axn.context
     base, current = await _own_status(live, context.manager, api_version=axn.kind.api_version)
     if _is_overtaken(base, by=live, of=axn):
         return live
-    wanted = axn.with_stages(base) if alone else axn.finish_status(axn.status_from(base))
+    wanted = change(base)
     if axn.unfinished is not None:
         wanted = _withdrawn(wanted, base, axn.unfinished)
-    if not early:
-        wanted = _with_own_parts(wanted, axn)
     if same(wanted, base) and current:
         return live
     metadata = live["metadata"]
@@ -186,5 +180,5 @@ async def _basis(axn: Reconcile[Any]) -> Resource | None:
         return axn.stored
     if not axn.kind.metadata_only:
         # Not `axn.resource`: the handler may have changed that.
-        return axn.shown.decode(cut=True)
+        return axn.shown.decode()
     return await read_owner(axn) if axn.status else None

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any
 
-from ..engine.reconcile import OVER, Reconcile
+from ..engine.reconcile import Reconcile
 from ..pipeline import call_handler, run_step
 
 
 class DelegateToController:
     """Usage: `DelegateToController()`, before the steps that apply."""
 
-    def __call__(self, axn: Reconcile[Any]) -> Awaitable[object]:
+    def __call__(self, axn: Reconcile[Any]) -> Awaitable[object] | None:
         """Raises: what the handler raises; `HandlerTimeout`."""
         return _after_own_steps(axn) if axn.controller.steps else _handled(axn)
 
@@ -27,14 +27,15 @@ async def _after_own_steps(axn: Reconcile[Any]) -> None:
         await run_step(axn, step)
         if axn.halted:
             return
-    await _handled(axn)
+    if (rest := _handled(axn)) is not None:
+        await rest
 
 
-def _handled(axn: Reconcile[Any]) -> Awaitable[object]:
+def _handled(axn: Reconcile[Any]) -> Awaitable[object] | None:
     controller = axn.controller
     handler = controller.handlers_by_action.get(axn.action)
     if handler is None:
-        return OVER
+        return None
     _ = axn.spec  # what does not fit the schema does not get to the handler
     controller.validate(axn.resource)
     name = f"{axn.action} of {type(controller).__name__}"

@@ -28,7 +28,7 @@ from ..client.errors import Conflict, Invalid, NotFound
 from ..controller import Controller
 from ..core.objects import Item, Meta
 from ..core.records import Action
-from ..engine.reconcile import OVER, Reconcile, Step
+from ..engine.reconcile import Reconcile, Step
 from ..errors import OptionError, Retry, Wait
 from ..naming import check_finalizer
 from ..pipeline import call_handler
@@ -67,11 +67,11 @@ class Finalizer:
         """The finalizer that this step keeps on the objects of `controller`, if any; `own` is that of `finalize`."""
         return self._name or (own if controller.finalizes() else None)
 
-    def __call__(self, axn: Reconcile[Any]) -> Awaitable[None]:
+    def __call__(self, axn: Reconcile[Any]) -> Awaitable[None] | None:
         """Raises: what the implementation raises; `HandlerTimeout`; `ApiError`; `Conflict` after three tries;
         `Retry` if another writer, or admission, undoes the change."""
         name = self.name_for(type(axn.controller), axn.context.finalizer)
-        return OVER if name is None or axn.action is Action.DELETE else self._finalize_or_add(axn, name)
+        return None if name is None or axn.action is Action.DELETE else self._finalize_or_add(axn, name)
 
     async def _finalize_or_add(self, axn: Reconcile[Any], name: str) -> None:
         controller = axn.controller

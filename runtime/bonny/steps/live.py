@@ -109,16 +109,13 @@ async def _delete(axn: Reconcile[Any], kind: Kind, child: Item, *, tries: int) -
 
 def is_applied_by(child: Item, manager: str) -> bool:
     """Whether that controller applied it: another controller of the operator may have children of the same owner."""
-    return owned_fields(child.decode(cut=True), manager) is not None
+    return owned_fields(child.decode(), manager) is not None
 
 
 async def read(axn: Reconcile[Any], kind: Kind, key: Key) -> Resource | None:
-    """The object, uncached; None if it does not exist. RBAC: get.
-
-    Parts that are nested too deeply are empty (`Client.get`): no step writes them, and a finalizer still has to run.
-    """
+    """The object, uncached; None if it does not exist. RBAC: get."""
     try:
-        return await axn.client.get(kind, key.name, namespace=key.namespace or None, cut=True)
+        return await axn.client.get(kind, key.name, namespace=key.namespace or None)
     except NotFound:
         return None
 

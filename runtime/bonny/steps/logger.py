@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from ..axn import Axn
-from ..events import Event
-from ..resource import Resource, identify
+from ..engine.reconcile import Reconcile
+from ..resource import identify
 
 log = logging.getLogger("bonny.steps.logger")
 
@@ -22,32 +21,22 @@ class Logger:
     def __init__(self, *, level: int = logging.DEBUG) -> None:
         self._level = level
 
-    def __call__(self, axn: Axn[Any]) -> None:
-        """Log the start, and register hooks that log what is applied and emitted."""
-        if not log.isEnabledFor(self._level):
-            return
-        self._say("processing", axn)
-        axn.register_before_apply_descendants(self._descendants)
-        axn.register_before_apply_status(self._status)
-        axn.register_before_emit_event(self._event)
-        axn.register_after_processed(self._processed)
+    def __call__(self, axn: Reconcile[Any]) -> None:
+        """Log the start, and have the end logged."""
+        if log.isEnabledFor(self._level):
+            self._say("processing", axn)
+            axn.at_end(self._sent)
 
-    def _descendants(self, descendants: list[Resource], axn: Axn[Any]) -> list[Resource]:
-        for descendant in descendants:
+    def _sent(self, axn: Reconcile[Any]) -> None:
+        """Log what was sent, and the outcome."""
+        for descendant in axn.descendants if axn.is_sent("descendants") else ():
             self._say("descendant", axn, descendant=identify(descendant))
-        return descendants
-
-    def _status(self, resource: Resource, axn: Axn[Any]) -> Resource:
-        self._say("status", axn, fields=",".join(sorted(resource["status"])))
-        return resource
-
-    def _event(self, event: Event, axn: Axn[Any]) -> Event:
-        self._say("event", axn, type=event.type.value, reason=event.reason)
-        return event
-
-    def _processed(self, axn: Axn[Any]) -> None:
+        if axn.stored is not None:
+            self._say("status", axn, fields=",".join(sorted(axn.stored.get("status") or ())))
+        for event in axn.emitted:
+            self._say("event", axn, type=event.type.value, reason=event.reason)
         self._say("processed", axn, outcome="succeeded" if axn.unfinished is None else axn.unfinished.reason)
 
-    def _say(self, message: str, axn: Axn[Any], **extra: str) -> None:
-        name, api_version, action = axn.identifier()
-        log.log(self._level, message, extra={"object": name, "api_version": api_version, "action": action, **extra})
+    def _say(self, message: str, axn: Reconcile[Any], **extra: str) -> None:
+        about = {"api_version": axn.kind.api_version, "action": f"{axn.kind.kind}/{axn.action}"}
+        log.log(self._level, message, extra={"object": str(axn.key), **about, **extra})

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ..core.objects import Item
 from ..core.records import Action
-from ..engine.reconcile import OVER, Reconcile
+from ..engine.reconcile import Reconcile
 from ..kinds import Owned
 from ..resource import named
 from .live import delete_children, is_applied_by, owner_is_as_shown
@@ -28,17 +28,17 @@ LATER_SECONDS: Final = 30.0
 class PruneDescendants:
     """Usage: `PruneDescendants()`, after `ApplyDescendants`. RBAC: get on the kind, delete on the kinds in `owns`."""
 
-    def __call__(self, axn: Reconcile[Any]) -> Awaitable[None]:
+    def __call__(self, axn: Reconcile[Any]) -> Awaitable[None] | None:
         """Raises: `ApiError`."""
         if axn.action in (Action.DELETE, Action.FINALIZE) or axn.applied is None or axn.waiting is not None:
-            return OVER
+            return None
         if not axn.context.owns or not axn.controller.prunes():
-            return OVER
+            return None
         children = axn.context.children(axn.uid)
         if not children:
-            return OVER
+            return None
         dropped = [each for each in axn.unwanted(children) if is_applied_by(each[1], axn.context.manager)]
-        return _delete(axn, dropped) if dropped else OVER
+        return _delete(axn, dropped) if dropped else None
 
 
 async def _delete(axn: Reconcile[Any], dropped: list[tuple[Owned, Item]]) -> None:
@@ -46,4 +46,4 @@ async def _delete(axn: Reconcile[Any], dropped: list[tuple[Owned, Item]]) -> Non
         await delete_children(axn, dropped, insist=False)
         axn.outdated = axn.outdated or any(axn.looked_at(named(kind.gvk, child.key)) for kind, child in dropped)
     else:
-        axn.requeue_seconds = min(axn.requeue_seconds or LATER_SECONDS, LATER_SECONDS)
+        axn.requeue_within(LATER_SECONDS)

@@ -14,15 +14,12 @@ from __future__ import annotations
 
 import inspect
 import logging
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from ..calling import text_of
 from ..errors import OptionError
-from .logging import STANDARD
 
 PREFIX: Final = "bonny."
 
@@ -48,9 +45,7 @@ EVENTS: Final = (
 Listener: TypeAlias = Callable[[str, Mapping[str, float], Mapping[str, object], Any], object]
 """Called with the event's name, measurements and metadata, and with the `config` that was given to `attach`."""
 
-T = TypeVar("T")
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-LOGGER_ID: Final = "bonny.telemetry.logger"
 
 log = logging.getLogger("bonny.telemetry")
 
@@ -95,18 +90,6 @@ def detach(id: str) -> bool:  # noqa: A002
     return _attached.pop(id, None) is not None
 
 
-def attach_logger(names: Iterable[str] = EVENTS, *, level: int = logging.DEBUG) -> None:
-    """Log events at `level` (default debug) and failures as warnings, until `detach(LOGGER_ID)`."""
-    attach_many(LOGGER_ID, names, _log, level)
-
-
-def _log(name: str, measurements: Mapping[str, float], metadata: Mapping[str, object], level: int) -> None:
-    extra: dict[str, object] = {}
-    for key, value in {**measurements, **metadata}.items():
-        extra[f"{key}_" if key in STANDARD else key] = text_of(value) if isinstance(value, BaseException) else value
-    log.log(logging.WARNING if name.endswith(".failed") else level, name, extra=extra)
-
-
 # --- emitting ---------------------------------------------------------------------------------------------------------
 
 
@@ -127,23 +110,6 @@ def execute(name: str, measurements: Mapping[str, float] = NOTHING, metadata: Ma
 
 
 @contextmanager
-def span(name: str, metadata: Mapping[str, object] = NOTHING) -> Iterator[dict[str, object]]:
-    """Emit `<name>.start`, then `<name>.stop`, or `<name>.exception` with the `error`; both ends with the duration.
-
-    Yields a dictionary: its items are added to the metadata of the end.
-    """
-    ending = dict(metadata)
-    began = time.monotonic()
-    execute(f"{name}.start", {"system_time": time.time()}, metadata)
-    try:
-        yield ending
-    except BaseException as error:
-        execute(f"{name}.exception", {"duration": time.monotonic() - began}, {**ending, "error": error})
-        raise
-    execute(f"{name}.stop", {"duration": time.monotonic() - began}, ending)
-
-
-@contextmanager
 def lifetime(part: str, metadata: Mapping[str, object] = NOTHING) -> Iterator[None]:
     """Emit `<part>.initialized`, and in the end `<part>.genserver.down` with the `reason`: stopped, or the error."""
     execute(f"{part}.initialized", NOTHING, metadata)
@@ -153,13 +119,6 @@ def lifetime(part: str, metadata: Mapping[str, object] = NOTHING) -> Iterator[No
         execute(f"{part}.genserver.down", NOTHING, {**metadata, "reason": type(error).__name__})
         raise
     execute(f"{part}.genserver.down", NOTHING, {**metadata, "reason": "stopped"})
-
-
-def measure(function: Callable[[], T]) -> tuple[dict[str, float], T]:
-    """Call `function`; returns `{"duration": seconds}` and its result. Raises: what `function` raises."""
-    began = time.monotonic()
-    result = function()
-    return {"duration": time.monotonic() - began}, result
 
 
 def metadata(more: Mapping[str, object] = NOTHING) -> dict[str, object]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from ..core.meters import Exemplar
 
 if TYPE_CHECKING:
-    from ..axn import Axn
+    from ..engine.reconcile import Reconcile
 
 Ended: TypeAlias = Callable[[int | None, BaseException | None], None]
 """Called at the end of a request with the status of its answer; without an answer, with the error."""
@@ -22,7 +22,7 @@ Ended: TypeAlias = Callable[[int | None, BaseException | None], None]
 class Spans(Protocol):
     """Makes spans."""
 
-    async def reconcile(self, axn: Axn[Any], run: Awaitable[None], *, controller: str) -> None:
+    async def reconcile(self, axn: Reconcile[Any], run: Awaitable[None], *, controller: str) -> None:
         """Await the run of a reconcile in its trace."""
 
     async def step(self, name: str, run: Awaitable[None]) -> None:

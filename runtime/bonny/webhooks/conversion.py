@@ -20,13 +20,14 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from functools import cached_property, partial
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from ..api.parts import TAKEN
-from ..api.validation import as_stored, fitting
-from ..api.version import Version
+from ..api.markers import EMBEDDED
+from ..api.stored import TAKEN, as_stored, misfit, types_of
+from ..api.version import Version, parts
+from ..core.objects import UNREADABLE, flattened
 from ..naming import is_label_value, is_qualified_name
 from ..resource import Key, Resource
 from .answers import Answer, aside
@@ -48,6 +49,19 @@ OUTCOMES: Final = ("converted", "carried", "failed", "lost")
 log = logging.getLogger("bonny.webhooks")
 
 _OURS: Final = ("labels", "annotations")
+_TEXT: Final[Resource] = {"type": "string"}
+_TEXTS: Final[Resource] = {"type": "object", "additionalProperties": _TEXT}
+_METADATA: Final = {"name": _TEXT, "namespace": _TEXT, "generateName": _TEXT, "labels": _TEXTS, "annotations": _TEXTS}
+# Types without which the API server cannot read an embedded object.
+_EMBEDDED_TYPES: Final[Resource] = {
+    "apiVersion": _TEXT,
+    "kind": _TEXT,
+    "metadata": {"type": "object", "properties": _METADATA},
+}
+
+
+# An empty mapping that no API server writes, and that no text of an object contains: JSON strings have no raw tabs.
+CUT: Final = b"{\t}"
 
 
 class _Request(msgspec.Struct):
@@ -60,6 +74,17 @@ class _Review(msgspec.Struct):
     request: _Request
 
 
+def _request(body: bytes) -> _Request:
+    """The request of a ConversionReview; where a decoder cannot follow it, with a `CUT` for what is nested too deeply.
+
+    An answer of 400 would hide all objects of the list.
+    """
+    try:
+        return msgspec.json.decode(body, type=_Review).request
+    except UNREADABLE:
+        return msgspec.json.decode(flattened(body, CUT), type=_Review).request
+
+
 class _Form:
     """One version of a kind."""
 
@@ -69,10 +94,9 @@ class _Form:
 
     @cached_property
     def schema(self) -> Resource:
-        schema = self.version.schema()
-        texts = {"type": "object", "additionalProperties": {"type": "string"}}
-        schema["properties"]["metadata"] = {"type": "object", "properties": dict.fromkeys(_OURS, texts)}
-        return schema
+        types = types_of(parts(self.version).model)
+        metadata = {"type": "object", "properties": dict.fromkeys(_OURS, _TEXTS)}
+        return types | {"properties": types["properties"] | {"metadata": metadata}}
 
     def fit(self, content: Resource, before: Resource) -> Resource:
         """`content` without values of a wrong type; invalid labels and annotations stay as `before`."""
@@ -108,7 +132,7 @@ class Converter:
     async def answer(self, body: bytes) -> Answer:
         """Answer the ConversionReview `body`: one object for each, in their order."""
         try:
-            request = msgspec.json.decode(body, type=_Review).request
+            request = _request(body)
             response: Resource = {"uid": request.uid, "result": {"status": "Success"}, "convertedObjects": []}
             async with self._turn:
                 await asyncio.sleep(0)
@@ -124,7 +148,7 @@ class Converter:
 
     def _converted(self, raw: bytes, api_version: str) -> msgspec.Raw:
         resource = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-        large = needed(raw) > MOST_MEMORY
+        large = CUT in raw or needed(raw) > MOST_MEMORY
         resource |= {name: msgspec.json.decode(resource[name]) for name in (TAKEN if large else resource)}
         return msgspec.Raw(msgspec.json.encode(self.convert(resource, api_version, large=large)))
 
@@ -258,6 +282,24 @@ class _Conversion:
             elif middle := len(group) // 2:
                 groups += [group[middle:], group[:middle]]
         return made, lost
+
+
+def fitting(value: Any, schema: Resource) -> Any:
+    """A copy of `value`, a result of `as_stored`, without parts of a wrong type; UNSET if it is of a wrong type itself.
+
+    Readers in other languages fail on a whole list for one value of a wrong type. Limits and patterns do not count.
+    """
+    if misfit(value, schema):
+        return msgspec.UNSET
+    if isinstance(value, dict):
+        fields = {**(_EMBEDDED_TYPES if EMBEDDED in schema else {}), **schema.get("properties", {})}
+        other = schema.get("additionalProperties")
+        kept = {name: fitting(child, fields.get(name, other) or {}) for name, child in value.items()}
+        return {name: child for name, child in kept.items() if child is not msgspec.UNSET}
+    if isinstance(value, list):
+        items = [fitting(item, schema.get("items") or {}) for item in value]
+        return [item for item in items if item is not msgspec.UNSET]
+    return value
 
 
 def _content(resource: Resource) -> Resource:

@@ -1,4 +1,4 @@
-"""Extra: how webhooks plug into an operator."""
+"""Extra: how webhooks plug into an operator. It loads what they need only for operators that have some."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from ..errors import OptionError
 from ..extras import Extra, ExtraRun, Needed
 from ..operator import Operator, duplicates
-from .admission import Admission
-from .names import certificate_rules, is_called
 from .settings import VARIABLES, WebhookSettings
 
 if TYPE_CHECKING:
@@ -23,25 +21,39 @@ class Webhooks(Extra):
     variables = VARIABLES
 
     def check(self, operator: Operator) -> None:
+        if not operator.uses("webhooks"):
+            return
+        from .admission import Admission
+
         # Paths carry the name of the class.
         for name, one, other in duplicates((each.__name__, each) for each in operator.of(Admission)):
             raise OptionError(f"two admissions are called {name} ({one.__module__}, {other.__module__}): rename one")
 
     def rules(self, operator: Operator, *, namespace: str, deployed: bool) -> Iterator[Needed]:
+        if not _is_called(operator):
+            return
+        from .admission import Admission
+        from .names import certificate_rules
+
         for admission in operator.of(Admission):
             for rule in admission.rules:
                 yield admission.__name__, None, rule
-        if deployed and is_called(operator):
+        if deployed:
             for where, rules in certificate_rules(operator, namespace=namespace).items():
                 for rule in rules:
                     yield "the certificate of the webhooks", where, rule
 
     def run(self, process: Process) -> ExtraRun | None:
-        if not is_called(process.operator):
+        if not _is_called(process.operator):
             return None
-        from .serving import WebhookRun  # noqa: PLC0415  an operator without webhooks does not load the server
+        from .serving import WebhookRun
 
         return WebhookRun(process)
+
+
+def _is_called(operator: Operator) -> bool:
+    """Whether the API server calls this operator."""
+    return operator.uses("webhooks") or bool(operator.converted)
 
 
 EXTRA = Webhooks()

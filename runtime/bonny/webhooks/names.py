@@ -25,11 +25,6 @@ CONFIGURATIONS: Final[dict[Action, Kind]] = {
 DEFINITION: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 
-def is_called(operator: Operator) -> bool:
-    """Whether the API server calls this operator."""
-    return bool(operator.of(Admission) or operator.converted)
-
-
 def service(operator: Operator) -> str:
     """The Service that the API server calls, in the operator's namespace."""
     return f"{operator.name}-webhook"

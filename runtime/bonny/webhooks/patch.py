@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, Final
 
 import msgspec
 
-from ..api.schema import structural
 from ..api.status import Spec
-from ..api.validation import as_stored
+from ..api.stored import as_stored, types_of
 from ..core.fields import digest, same
 from ..errors import OptionError
 from ..resource import Resource
@@ -129,13 +127,4 @@ def _has_effect(field: str, review: Review[Any]) -> bool:
 
 def _fields(spec: Spec) -> Any:
     """The spec as the API server would store it, so that two of them can be compared."""
-    return as_stored(spec.model_dump(mode="json", warnings=False), _schema(type(spec)), prune=False)
-
-
-@cache
-def _schema(spec: type[Spec]) -> Resource | None:
-    """None for a class that describes a kind without a definition here, which may have any types."""
-    try:
-        return structural(spec, where=spec.__name__)
-    except OptionError:
-        return None
+    return as_stored(spec.model_dump(mode="json", warnings=False), types_of(type(spec)), prune=False)

@@ -13,13 +13,14 @@ from typing import Final, NoReturn
 
 from bonny.api.markers import AS_IS, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
 from bonny.api.rules import RULES
-from bonny.api.schema import LENGTHS, LIMITS, SIZES, structural
-from bonny.api.validation import EXACT, problems
+from bonny.api.stored import EXACT
 from bonny.api.version import Version, parts
 from bonny.errors import OptionError
 from bonny.resource import Resource
 
+from .schema import LENGTHS, LIMITS, SIZES, schema_of, structural
 from .tree import inside
+from .validation import problems
 
 # One element of a pattern: an escape, what begins a group, a named class, a number of repetitions, or one character.
 _ELEMENT: Final = re.compile(
@@ -53,7 +54,7 @@ def checked_schema(version: type[Version]) -> Resource:
     for name, child in schema["properties"].items():
         check(child, f"{title}: {name}")
     check(schema, title)
-    return version.schema()
+    return schema_of(version)
 
 
 def check(schema: Resource, where: str, *, correlated: bool = True) -> None:

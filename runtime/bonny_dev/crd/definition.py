@@ -16,10 +16,12 @@ import msgspec
 
 from bonny.api.conversion import fields_of, has_functions
 from bonny.api.version import Column, Scale, Version
-from bonny.errors import OptionError
+from bonny.errors import OptionError, UsageError
+from bonny.naming import check_plural, check_tuple
 from bonny.resource import Resource
 
 from .checking import checked_schema, field_at
+from .schema import schema_of
 from .types import check_types
 
 Set: TypeAlias = list[type[Version]]
@@ -80,6 +82,7 @@ def _definition(versions: Set, default_group: str) -> Resource:
             f"{_place(hub)} is the hub and not served, so the operator could not read it: set served = True"
         )
     for version in versions:
+        _check_names(version)
         check_types(version)
     for version in versions:
         _agree(version, hub)
@@ -121,6 +124,20 @@ def _only(versions: Set, flag: str, group: str) -> type[Version]:
     return chosen[0]
 
 
+def _check_names(version: type[Version]) -> None:
+    """Refuse names for kubectl that are not names; for reading and writing objects they do not matter."""
+    try:
+        check_tuple(version.__name__, "short_names", version.short_names, str, '"wd"')
+        check_tuple(version.__name__, "categories", version.categories, str, '"all"')
+        check_tuple(version.__name__, "columns", version.columns, Column, "AGE")
+        for name in version.short_names:
+            check_plural(name, "short name", example="ct")
+        for name in version.categories:
+            check_plural(name, "category", example="all")
+    except UsageError as error:
+        raise OptionError(f"class {version.__qualname__} in {version.__module__}: {error}") from None
+
+
 def _agree(version: type[Version], hub: type[Version]) -> None:
     """Refuse versions of a kind that differ in something that all of them share."""
     for name in ("plural", "singular", "scope", "short_names", "categories", "crd_labels", "crd_annotations"):
@@ -128,7 +145,7 @@ def _agree(version: type[Version], hub: type[Version]) -> None:
             raise OptionError(
                 f"{name} of {_place(version)} and {_place(hub)} differ: a kind has one for all of its versions"
             )
-    fields = fields_of(version.schema()), fields_of(hub.schema())
+    fields = fields_of(schema_of(version)), fields_of(schema_of(hub))
     if fields[0] != fields[1] and (version.served or version.storage) and not has_functions(version):
         field = _first_difference(*fields).removeprefix(".")
         raise OptionError(

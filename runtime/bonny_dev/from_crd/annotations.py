@@ -8,10 +8,10 @@ from typing import Any, Final
 from bonny.api import IMMUTABLE, Rule
 from bonny.api.markers import AS_IS, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
 from bonny.api.rules import RULES
-from bonny.api.schema import LENGTHS, LIMITS
 from bonny.naming import camel_case
 from bonny.resource import Resource
 
+from ..crd.schema import LENGTHS, LIMITS
 from .canonical import QUANTITY
 from .classes import Classes
 from .cover import CONDITION

@@ -13,11 +13,11 @@ from pydantic import TypeAdapter
 from bonny.api import Quantity
 from bonny.api.markers import INT_OR_STRING, MAP_TYPE, PRESERVE_UNKNOWN
 from bonny.api.rules import RULES
-from bonny.api.schema import LIMITS, SIZES
-from bonny.api.validation import as_stored
+from bonny.api.stored import as_stored
 from bonny.resource import Resource
 
 from ..crd.checking import BELONGS
+from ..crd.schema import LIMITS, SIZES
 from ..crd.tree import mapped
 
 # The pattern that controller-gen writes for a resource.Quantity. Kubernetes reads none of the texts that only this one

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from bonny.api.markers import LIST_KEYS, LIST_TYPE, MAP_TYPE
 from bonny.api.rules import RULES
-from bonny.api.validation import as_stored, problems
+from bonny.api.stored import as_stored
 from bonny.errors import UsageError
 from bonny.kinds import Scope
 from bonny.naming import check_kind, check_plural, check_version
@@ -20,6 +20,7 @@ from bonny.resource import Resource
 
 from ..crd.definition import DEFINITION_BYTES
 from ..crd.tree import inside
+from ..crd.validation import problems
 from ..install import CRD
 
 NAME: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")

@@ -12,11 +12,11 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from bonny.api import Condition
-from bonny.api.builtin import builtin_schema, builtin_types
+from bonny.api.builtin import builtin_schema, table
 from bonny.api.markers import LIST_KEYS, LIST_TYPE, MAP_TYPE
-from bonny.api.schema import structural
 from bonny.resource import Resource
 
+from ..crd.schema import structural
 from ..crd.tree import inside
 from .canonical import canonical, content, shape, without
 
@@ -83,7 +83,8 @@ def _fields(schema: Resource) -> int:
 
 @cache
 def _types() -> dict[BuiltInType, Resource]:
-    return {BuiltInType(*each): canonical(builtin_schema(*each)) for each in builtin_types()}
+    names = [BuiltInType(api_version, name) for api_version, types in table().items() for name in types]
+    return {each: canonical(builtin_schema(*each)) for each in names}
 
 
 @cache

@@ -20,6 +20,7 @@ from bonny.api import Version
 from bonny.errors import OptionError, UsageError
 from bonny.resource import Resource
 
+from ..crd import schema_of
 from ..crd.definition import crds
 from ..naming import snake_case
 from .checking import has_fields
@@ -104,7 +105,7 @@ def _loaded(modules: Mapping[str, str], schemas: Mapping[str, Resource], kind: s
             imported = {name: importlib.import_module(f"{package}.{name}.{snake_case(kind)}") for name in modules}
             classes: dict[str, type[Version]] = {name: getattr(module, kind) for name, module in imported.items()}
             for each in classes.values():
-                each.schema()  # resolves its annotations while the module is there
+                schema_of(each)  # resolves its annotations while the module is there
         finally:
             sys.path.remove(str(Path(folder).parent))
             for name in [name for name in sys.modules if name.partition(".")[0] == package]:

@@ -7,9 +7,11 @@ from typing import Any, Final
 
 from bonny.api import Version
 from bonny.api.markers import EMBEDDED, INT_OR_STRING
-from bonny.api.validation import problems
 from bonny.errors import InvalidObject
 from bonny.resource import Resource
+
+from ..crd import check_object, schema_of
+from ..crd.validation import problems
 
 # Tried one after the other where a text has a form of its own.
 _TEXTS: Final = tuple(
@@ -24,7 +26,7 @@ def sample(version: type[Version], group: str) -> tuple[Resource, str]:
     kind = version.as_kind(group)
     metadata: Resource = {"name": f"{kind.kind.lower()}-sample"}
     resource = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
-    schema = version.schema()
+    schema = schema_of(version)
     required = {*schema.get("required", ())} - {"status"}
     resource |= {
         name: _value(field)
@@ -32,7 +34,7 @@ def sample(version: type[Version], group: str) -> tuple[Resource, str]:
         if name in required or (name == "spec" and "default" not in field)
     }
     try:
-        version.check(resource)
+        check_object(version, resource)
     except InvalidObject as error:
         return resource, str(error)
     return resource, ""

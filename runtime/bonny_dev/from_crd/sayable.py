@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from bonny.api.markers import AS_IS, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
 from bonny.api.rules import RULES
-from bonny.api.schema import LIMITS, SIZES
 from bonny.errors import OptionError
 from bonny.resource import Resource
 
 from ..crd.checking import check, check_rules
+from ..crd.schema import LIMITS, SIZES
 from ..crd.tree import mapped
 from .canonical import content, shape, without
 from .cover import CONDITION, BuiltInType, built_in, builtin_content, condition_shape

@@ -17,7 +17,7 @@ from bonny.resource import Resource
 
 from ..crd.definition import without_empty
 from .field_checks import check_fields, schemas_of
-from .policy_checks import check_policy
+from .policy_checks import check_policy, kinds_of
 
 API_VERSION: Final = "admissionregistration.k8s.io/v1"
 SINCE: Final = "bonny.dev/kubernetes-since"
@@ -38,9 +38,9 @@ def policies(operator: Operator, namespace: str, definitions: Iterable[Resource]
     """
     schemas = schemas_of(definitions)
     for policy in operator.policies:
-        owner, expressions = f"the policy {policy.name}", policy.expressions()
+        owner, expressions = f"the policy {policy.name}", list(_expressions(policy))
         check_policy(policy, owner)
-        for each in policy.kinds:
+        for each in kinds_of(policy):
             check_fields(owner, expressions, _kind(each, operator), schemas)
         if policy.params is not None:
             check_fields(owner, expressions, _kind(policy.params.kind, operator), schemas, ("params",))
@@ -58,7 +58,7 @@ def _objects(policy: Policy, operator: Operator, namespace: str) -> Iterator[Res
         "matchConstraints": _constraints(policy, operator, namespace),
         "matchConditions": named(conditions),
         **without_empty(variables=named(policy.variables)),
-        "failurePolicy": "Fail" if policy.fails_closed else "Ignore",
+        "failurePolicy": "Fail" if _fails_closed(policy) else "Ignore",
     }
     binding: Resource = {"policyName": name}
     if policy.params is not None:
@@ -89,8 +89,23 @@ def _objects(policy: Policy, operator: Operator, namespace: str) -> Iterator[Res
         yield {"apiVersion": API_VERSION, "kind": kind, "metadata": dict(metadata), "spec": content}
 
 
+def _expressions(policy: Policy) -> Iterator[str]:
+    """All its expressions in CEL."""
+    yield from (*policy.match_conditions.values(), *policy.variables.values())
+    if isinstance(policy, ValidatingAdmissionPolicy):
+        yield from (text for each in policy.validations for text in (each.expression, each.message_expression))
+    elif isinstance(policy, MutatingAdmissionPolicy):
+        yield from (*policy.apply, *policy.json_patch)
+
+
+def _fails_closed(policy: Policy) -> bool:
+    """Whether a write is refused on which an expression fails."""
+    own = all(isinstance(each, type) for each in kinds_of(policy))
+    return policy.failure_policy == "Fail" or (own and not policy.failure_policy)
+
+
 def _constraints(policy: Policy, operator: Operator, namespace: str) -> Resource:
-    kinds = (_kind(each, operator) for each in policy.kinds)
+    kinds = (_kind(each, operator) for each in kinds_of(policy))
     rules = [rule(kind, policy.operations, policy.subresources) for kind in kinds]
     # Elsewhere it would hold up the operators of other installations, which it does not exempt.
     expressions = [within(namespace)] if operator.watch == "namespace" else []

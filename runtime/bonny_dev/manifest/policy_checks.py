@@ -6,14 +6,20 @@ Internal: `policies` calls `check_policy` for each policy that it writes. A runn
 from __future__ import annotations
 
 from bonny.api.policies import MutatingAdmissionPolicy, Policy, ValidatingAdmissionPolicy
+from bonny.api.version import Version
 from bonny.kinds import Kind
 
 from .field_checks import refuse
 
 
+def kinds_of(policy: Policy) -> tuple[type[Version] | Kind, ...]:
+    """The kinds whose writes it sees, always as a tuple."""
+    return policy.resource if isinstance(policy.resource, tuple) else (policy.resource,)
+
+
 def check_policy(policy: Policy, owner: str) -> None:
     """Raises: `OptionError`, which begins with the `owner`."""
-    for each in policy.kinds:
+    for each in kinds_of(policy):
         if isinstance(each, Kind) and (each.namespace or each.label_selector or each.field_selector):
             refuse(owner, f"selects objects of {each.kind}: use match_conditions or namespace_selector instead")
     for option in ("operations", "actions", "apply", "json_patch"):

@@ -30,7 +30,7 @@ from typing import Any, Final, NamedTuple
 from bonny.controller import Controller
 from bonny.errors import OptionError
 from bonny.events import DEFAULT_NAMESPACE, EVENT, EVENT_VERBS
-from bonny.extras import present
+from bonny.extras import of_operator
 from bonny.kinds import Kind, Scope, resource_scope
 from bonny.operator import Operator
 from bonny.resource import Resource
@@ -93,7 +93,11 @@ def needs(
         for names, verb in (((operator.name,), "get"), ((operator.name,), "update"), ((), "create")):
             # A create cannot be bound to a name: it is not known yet when permissions are asked for.
             wanted.add(Permission(namespace, LEASE.group, LEASE.plural, names, verb))
-    rules = [each for extra in present() for each in extra.rules(operator, namespace=namespace, deployed=deployed)]
+    rules = [
+        each
+        for extra in of_operator(operator)
+        for each in extra.rules(operator, namespace=namespace, deployed=deployed)
+    ]
     for who, where, rule in (*_of_parts(operator), *rules):
         wanted.update(_extra(rule, who, everywhere if where is None else (where,)))
     return as_rules(wanted)

@@ -21,8 +21,9 @@ from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind, builtin
 from bonny.resource import Resource, identify, key_of
 from bonny.run.config import Config
-from bonny.telemetry.logging import LogFormat, configure
+from bonny.telemetry.logging import configure
 
+from ..console_log import console
 from ..converter import CONFIGURATIONS, check_converter, converter, stop_converting
 from ..install import CRD, chosen_cluster, described, kind_of, served_kind
 from ..install import install as apply_all
@@ -45,7 +46,7 @@ def cluster_of(context: str) -> Cluster:
     Warnings of its API server are shown with their text.
     """
     if not logging.root.handlers:
-        configure(LogFormat.CONSOLE, level=logging.WARNING)
+        configure(console, level=logging.WARNING)
     return chosen_cluster(Config.from_environment(), context)
 
 

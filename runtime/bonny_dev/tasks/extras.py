@@ -9,7 +9,6 @@ neither replaced nor removed.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +23,7 @@ from .. import wheel
 from ..lines import code_lines
 from ..project import Project
 from ..staging import staging
+from ..uses import imports
 from .pyproject import PROJECT, normal_name, with_extra, without_extra
 
 if TYPE_CHECKING:
@@ -122,8 +122,11 @@ def _carry(project: Project, sources: Mapping[str, bytes], names: Sequence[str])
     goal, here = wheel.selected(sources, names), wheel.contents(vendored)
     recorded = wheel.recorded(vendored)
     optional = {folder for each in table.values() for folder in _folders(each)}
-    edited = [name for name, data in here.items() if name in recorded and _digest(data) not in
-              (recorded[name], _digest(goal.get(name, data)))]  # fmt: skip
+    edited = [
+        name
+        for name, data in here.items()
+        if name in recorded and _digest(data) not in (recorded[name], _digest(sources.get(name, b"")))
+    ]
     leaving = [name for name in here if name not in goal and name.partition("/")[0] in optional]
     if yours := next((name for name in leaving if name in edited or name not in recorded), None):
         raise UsageError(f"vendor/bonny/{yours} was edited or added here, so nothing was changed: move it away first")
@@ -209,12 +212,10 @@ def _users(project: Project) -> dict[str, list[str]]:
     else:
         for name, user in _of_operator(operator):
             users.setdefault(name, []).append(user)
-    for name, each in wheel.listed_extras(wheel.sources()).items():
-        if not users.get(name) and _folders(each):
-            modules = [path.relative_to(project.root).as_posix() for path in sorted(project.source.rglob("*.py"))
-                       if f"bonny.{_folders(each)[0]}" in _imported(path)]  # fmt: skip
-            users[name] = modules
-    return users
+    by_import: dict[str, list[str]] = {}
+    for name, path in imports(project.source):
+        by_import.setdefault(name, []).append(path.relative_to(project.root).as_posix())
+    return by_import | users
 
 
 def _of_operator(operator: Operator) -> Iterator[tuple[str, str]]:
@@ -232,15 +233,3 @@ def _of_operator(operator: Operator) -> Iterator[tuple[str, str]]:
     for server in operator.servers:
         if getattr(server, "cron", ""):
             yield "cron", server.__name__
-
-
-def _imported(path: Path) -> set[str]:
-    """The packages `bonny.x` that a module imports."""
-    names: set[str] = set()
-    with suppress(SyntaxError, ValueError):  # ruff and mypy report it
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-            elif isinstance(node, ast.Import):
-                names |= {alias.name for alias in node.names}
-    return {".".join(name.split(".")[:2]) for name in names}

@@ -26,7 +26,7 @@ from typing import Final
 from bonny.client import Client, Conflict, Forbidden, Invalid, NotFound
 from bonny.client.config import Cluster
 from bonny.client.pages import pages
-from bonny.errors import UsageError
+from bonny.errors import InvalidObject, UsageError
 from bonny.kinds import Kind
 from bonny.resource import Resource, key_of
 
@@ -130,7 +130,10 @@ async def _prepared(client: Client, declared: Resource, removed: Sequence[str]) 
 async def _batches(client: Client, work: Migration) -> AsyncIterator[list[Resource]]:
     """The metadata of all objects to write, some at a time."""
     async for page in pages(client, work.kind):
-        found = [item.decode(cut=True) for item in page.items]
+        try:
+            found = [item.decode() for item in page.items]
+        except InvalidObject as error:
+            raise UsageError(f"{error}, and run this again") from None
         chosen = [each for each in found if work.rewrites or any(map(work.goes, _managed(each)))]
         for start in range(0, len(chosen), AT_ONCE):
             yield chosen[start : start + AT_ONCE]
@@ -179,7 +182,7 @@ async def _write(client: Client, work: Migration, resource: Resource, tries: int
             if going and tries == 1:
                 return str(error)
             if going:  # the object was stored in the storage version since, but its managedFields are as they were
-                return await _write(client, work, await client.get(work.kind, key, cut=True), tries - 1)
+                return await _write(client, work, await client.get(work.kind, key), tries - 1)
         except (Forbidden, Invalid) as error:
             if "missing rule" in str(error):  # RBAC refuses the other objects, too
                 raise

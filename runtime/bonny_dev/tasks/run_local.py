@@ -28,9 +28,9 @@ from bonny.main import defaults, serve
 from bonny.operator import Operator
 from bonny.resource import Resource, listed
 from bonny.run.config import Config, namespaces_of
-from bonny.telemetry.logging import SCHEDULER, WORKER
 
 from .. import files
+from ..console_log import SCHEDULER, WORKER, console
 from ..crd.definition import crds
 from ..install import chosen_cluster
 from ..manifest.rbac import Permission, needs
@@ -159,7 +159,7 @@ def _serve(operator: Operator, config: Config, identity: Cluster) -> None:
         operator, namespace=namespace, watched=config.watch_namespaces, leader_election=config.leader_election
     )
     with record_permissions() as recorder:
-        serve(operator, config, identity)
+        serve(operator, config, identity, console=console)
     if isinstance(identity, Account):
         # Its tokens were asked for by the administrator, in this process.
         token = Permission(identity.namespace, "", "serviceaccounts/token", (identity.name,), "create")

@@ -22,6 +22,7 @@ from bonny.errors import InvalidObject
 from bonny.operator import Operator
 from bonny.resource import Resource
 
+from ..crd import check_object
 from .answers import AnsweringClient, AnyAnswers
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ async def review(
         request["oldObject" if operation == "DELETE" else "object"] = reviewed.resource
         if path == admission.path("validate") and operation != "DELETE" and of_version is not None:
             try:
-                request["object"] = of_version.check(reviewed.resource)
+                request["object"] = check_object(of_version, reviewed.resource)
             except InvalidObject as error:
                 reviewed.code, reviewed.message = HTTPStatus.UNPROCESSABLE_ENTITY, str(error)
                 break

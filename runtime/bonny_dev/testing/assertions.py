@@ -28,8 +28,8 @@ def assert_descendant(
     A descendant that was registered without a namespace is in the namespace of the handled object.
     """
     wanted = f"{kind} {name}" if namespace is None else f"{kind} {namespace}/{name}"
-    matches = [descendant for descendant in token.descendants if _is(descendant, token, kind, name, namespace)]
-    _require(matches, f"no {wanted} was registered; registered: {_listed(map(identify, token.descendants))}")
+    matches = [descendant for descendant in _whole(token).descendants if _is(descendant, token, kind, name, namespace)]
+    _require(matches, f"no {wanted} was registered; registered: {_listed(map(identify, _whole(token).descendants))}")
     _assert_holds(matches[0], fields, identify(matches[0]))
     return matches[0]
 
@@ -38,7 +38,7 @@ def assert_no_descendant(token: Axn[Any], kind: str | None = None, name: str | N
     """No descendant was registered; or none of that kind, or of that kind and name."""
     unwanted = [
         identify(descendant)
-        for descendant in token.descendants
+        for descendant in _whole(token).descendants
         if kind in (None, descendant["kind"]) and name in (None, descendant["metadata"]["name"])
     ]
     wanted = " ".join(filter(None, (kind or "descendant", name)))
@@ -48,15 +48,15 @@ def assert_no_descendant(token: Axn[Any], kind: str | None = None, name: str | N
 def assert_pruned(token: Axn[Any], kind: str, *names: str) -> None:
     """Of the children of that kind in `observed`, exactly those called `names` will be deleted: the handler neither
     registered nor kept them. Without names: none."""
-    ours = cast("Reconcile[Any]", token)
+    ours = _whole(token)
     children = [child for child in ours.context.router.children_of(token.uid) if child[0].kind == kind]
-    found = [child.key.name for _, child in ours.unwanted(children) if token.controller.prunes()]
+    found = [child.key.name for _, child in ours.unwanted(children) if ours.controller.prunes()]
     _require(sorted(found) == sorted(names), f"{kind} to be pruned: {_listed(sorted(found))}, not {_listed(names)}")
 
 
 def assert_status(token: Axn[Any], **fields: Any) -> Resource:
     """The registered status holds `fields`."""
-    status = token.status
+    status = _whole(token).status
     _assert_holds(status, fields, "status")
     return status
 
@@ -70,7 +70,7 @@ def assert_condition(
     message: str | None = None,
 ) -> Resource:
     """The condition `type` was set to True, False or (None) Unknown, with that reason and message if they are named."""
-    conditions = token.conditions
+    conditions = _whole(token).conditions
     _require(type in conditions, f"no condition {type} was set; set: {_listed(conditions)}")
     condition = conditions[type]
     wanted = {True: "True", False: "False", None: "Unknown"}[status]
@@ -93,16 +93,21 @@ def assert_event(
     """An event with that reason was registered, of that type and with that message if they are named."""
     given = {"reason": reason, "type": type, "message": message, "action": action}
     wanted = {name: value for name, value in given.items() if value is not None}
-    for event in token.events:
+    for event in _whole(token).events:
         if all(getattr(event, name) == value for name, value in wanted.items()):
             return event
     asked = ", ".join(f"{name} {value!r}" for name, value in wanted.items())
-    raise AssertionError(f"no event with {asked} was registered; registered: {_listed(map(_described, token.events))}")
+    raise AssertionError(
+        f"no event with {asked} was registered; registered: {_listed(map(_described, _whole(token).events))}"
+    )
 
 
 def assert_no_event(token: Axn[Any]) -> None:
     """No event was registered."""
-    _require(not token.events, f"no event was to be registered; registered: {_listed(map(_described, token.events))}")
+    _require(
+        not _whole(token).events,
+        f"no event was to be registered; registered: {_listed(map(_described, _whole(token).events))}",
+    )
 
 
 def assert_requeued(token: Axn[Any], *, after: float | None = None, at: datetime | None = None) -> float:
@@ -110,13 +115,18 @@ def assert_requeued(token: Axn[Any], *, after: float | None = None, at: datetime
 
     Returns the seconds; for `requeue_at` they count from `axn.now`.
     """
-    seconds, time = token.requeue_seconds, token.requeue_time
+    seconds, time = _whole(token).requeue_seconds, _whole(token).requeue_time
     if seconds is None:
         raise AssertionError("the handler did not ask to be run again")
     asked = f"at {time}" if time else f"after {seconds:g} s"
     _require(after in (None, seconds), f"the handler asked to be run again after {seconds:g} s, not after {after} s")
     _require(at in (None, time), f"the handler asked to be run again {asked}, not at {at}")
     return seconds
+
+
+def _whole(token: Axn[Any]) -> Reconcile[Any]:
+    """The token with what was registered."""
+    return cast("Reconcile[Any]", token)
 
 
 def _listed(names: Iterable[str]) -> str:

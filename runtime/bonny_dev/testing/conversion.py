@@ -22,6 +22,8 @@ from bonny.api.conversion import convert, converted
 from bonny.extras import load
 from bonny.resource import Resource
 
+from ..crd import check_object
+
 
 def round_trip(resource: Mapping[str, Any], *versions: type[Version], carried: Collection[str] = ()) -> Resource:
     """Convert `resource` from its version to each of the others, from there to each one, and back; return it in the
@@ -41,22 +43,22 @@ def round_trip(resource: Mapping[str, Any], *versions: type[Version], carried: C
     group, _, name = str(resource["apiVersion"]).rpartition("/")
     here = next(each for each in versions if each.version == name)
     others = [each for each in versions if each is not here]
-    given, converter, seen = here.check(resource), Converter(versions, group), []
+    given, converter, seen = check_object(here, resource), Converter(versions, group), []
     for chain in product(others, others):
         now, plain = given, given
         for one, other in pairwise(dict.fromkeys((here, *chain))):
-            plain = other.check(convert(plain, one, other))
+            plain = check_object(other, convert(plain, one, other))
             now = converter.convert(now, f"{group}/{other.version}")
             seen.append(now)
-        back = here.check(converter.convert(now, f"{group}/{name}"))
+        back = check_object(here, converter.convert(now, f"{group}/{name}"))
         assert back == given, f"{name} came back from {chain[1].version} as {back}, and was {given}"  # noqa: S101
     if lost := sorted({path for each in seen for path in _carried(each)} - set(carried)):
-        plain = here.check(convert(others[0].check(convert(given, here, others[0])), others[0], here))
+        plain = check_object(here, convert(check_object(others[0], convert(given, here, others[0])), others[0], here))
         raise AssertionError(
             f"{name} came back from {others[0].version} as {plain}, and was {given}, so an annotation has to "
             f"carry {', '.join(lost)}: convert it, or say carried={lost}"
         )
-    return others[0].check(convert(given, here, others[0]))
+    return check_object(others[0], convert(given, here, others[0]))
 
 
 def _copied(resource: Mapping[str, Any], versions: Collection[type[Version]]) -> Resource:
@@ -64,7 +66,7 @@ def _copied(resource: Mapping[str, Any], versions: Collection[type[Version]]) ->
     group, _, name = str(resource["apiVersion"]).rpartition("/")
     here = next(each for each in versions if each.version == name)
     other = next(each for each in versions if each is not here)
-    return other.check({**here.check(resource), "apiVersion": f"{group}/{other.version}"})
+    return check_object(other, {**check_object(here, resource), "apiVersion": f"{group}/{other.version}"})
 
 
 def _carried(resource: Resource) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from ..sandbox import Sandbox
+from ..uses import absent_import
 from ..wheel import UNFIT, fits
 from .running import RunningOperator, running
 
@@ -19,6 +20,8 @@ from .running import RunningOperator, running
 def pytest_configure(config: pytest.Config) -> None:
     if not fits(config.rootpath / "vendor" / "bonny"):
         raise pytest.UsageError(UNFIT)
+    if absent := absent_import(config.rootpath):
+        raise pytest.UsageError(str(absent))
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from pathlib import Path
 from bonny.errors import InvalidObject
 from bonny.operator import Operator
 
+from ..crd import check_object
 from ..install import misspelt, read_documents
 from .stubs import check_fields
 
@@ -23,7 +24,7 @@ def check_samples(operator: Operator, folder: Path) -> None:
         for sample in read_documents(f"{folder.name}/{path.name}", path.read_bytes()):
             version, problem = versions.get((sample["apiVersion"], sample["kind"])), misspelt(sample, operator)
             try:
-                check_fields(sample) if version is None else version.check(sample, strict=True)
+                check_fields(sample) if version is None else check_object(version, sample, strict=True)
             except InvalidObject as error:
                 problem = str(error)
             mistakes += [f"{folder.name}/{path.name}: {problem}"] if problem else []

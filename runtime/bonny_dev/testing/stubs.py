@@ -13,10 +13,12 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from bonny.api.validation import as_stored, problems
+from bonny.api.stored import as_stored
 from bonny.errors import InvalidObject
 from bonny.kinds import builtin
 from bonny.resource import Resource, gvk_of, identify
+
+from ..crd.validation import problems
 
 SCALARS: Final = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast, overload
+
+import msgspec
 
 from bonny.api import Version
-from bonny.api.writing import check_status
-from bonny.axn import State, V_co
+from bonny.axn import V_co
 from bonny.controller import Controller
-from bonny.core.objects import Objects
+from bonny.core.objects import Objects, decode_item
 from bonny.core.ordering import ObjectName
 from bonny.core.queue import Reason
 from bonny.core.records import Action
@@ -36,6 +37,7 @@ from bonny.servers.periodic import PeriodicTasks
 from bonny.steps.apply_descendants import declared
 from bonny.steps.delegate import DelegateToController
 
+from ..crd.objects import check_object, check_status
 from ..manifest.granting import API_VERSION, lacking
 from ..manifest.rbac import permissions
 from .answers import AnsweringClient, AnyAnswers, Request
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
     V = TypeVar("V", bound=Version, default=Any)
     T = TypeVar("T")
+    A = TypeVar("A", bound=Reconcile[Any])
 
 
 HANDLERS: Final = ("reconcile", "add", "modify", "finalize", "delete")
@@ -68,6 +71,12 @@ class Handled(Reconcile[V_co]):
         return cast("AnsweringClient", self.client).answers.requests
 
 
+def _token_class(axn_class: type[Reconcile[Any]]) -> Any:
+    """`Handled` as a controller with that `axn_class` gets it."""
+    return type("Handled", (Handled, axn_class), {}) if axn_class is not Reconcile else Handled
+
+
+@overload
 def axn(
     resource: Resource,
     *,
@@ -79,26 +88,60 @@ def axn(
     options: Mapping[str, Any] | None = None,
     now: datetime | None = None,
     answers: AnyAnswers | None = None,
-) -> Handled[V]:
+) -> Handled[V]: ...
+
+
+@overload
+def axn(
+    resource: Resource,
+    *,
+    version: type[Version] | None = None,
+    action: Action | str = Action.ADD,
+    observed: Iterable[Mapping[str, Any]] = (),
+    reasons: Iterable[Reason | str] = (),
+    tries: int = 0,
+    options: Mapping[str, Any] | None = None,
+    now: datetime | None = None,
+    answers: AnyAnswers | None = None,
+    axn_class: type[A],
+) -> A: ...
+
+
+def axn(
+    resource: Resource,
+    *,
+    version: type[Version] | None = None,
+    action: Action | str = Action.ADD,
+    observed: Iterable[Mapping[str, Any]] = (),
+    reasons: Iterable[Reason | str] = (),
+    tries: int = 0,
+    options: Mapping[str, Any] | None = None,
+    now: datetime | None = None,
+    answers: AnyAnswers | None = None,
+    axn_class: type[Reconcile[Any]] = Reconcile,
+) -> Reconcile[Any]:
     """The token of an action event on `resource`.
 
     `version` is the class that types its spec, and by which the object is checked and filled in as the API server does
     it, None for kinds without one; `observed` are the live objects that `axn.observed`, `axn.children` and
     `axn.related` find; `tries` are those before this one that did not succeed; `now` is `axn.now`, by default the time;
-    `answers` are those to the requests of `axn.client`, see `bonny_dev.testing.answers`.
+    `answers` are those to the requests of `axn.client`, see `bonny_dev.testing.answers`; `axn_class` is that of the
+    controller.
     Raises: `InvalidObject` when the API server would refuse `resource`, or drop a field of it.
     """
     kind = _kind_of(resource, version)
-    token: Handled[Any] = Handled(
+    checked = resource if version is None else check_object(version, resource, strict=True)
+    token: Reconcile[Any] = _token_class(axn_class)(
         action=Action(action),
-        resource=resource if version is None else version.check(resource, strict=True),
-        kind=kind,
-        controller=_Untested.configured(options=options or {})(),
-        version=version,
+        resource=checked,
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
-        now=now,
-        context=_OfflineContext(observed, answers, kind=kind, handled=resource),
+        now=now or datetime.now(UTC),
+        _context=_OfflineContext(observed, answers, kind=kind, handled=resource),
+        _controller=_Untested.configured(options=options or {})(),
+        _kind=kind,
+        _version=version,
+        _shown=decode_item(msgspec.json.encode(checked)),
     )
     _ = token.spec  # refuses what the API server would
     return token
@@ -141,16 +184,18 @@ async def handle(
     version = controller.version_for(group, api_version, resource.get("kind", ""))
     kind = _kind_of(resource, version)
     context = _OfflineContext(observed, answers, kind=kind, handled=resource, controller=controller)
-    token: Handled[T] = Handled(
+    checked = resource if version is None or action == Action.FINALIZE else check_object(version, resource, strict=True)
+    token: Handled[T] = _token_class(controller.axn_class)(
         action=Action(action),
-        resource=resource if version is None or action == Action.FINALIZE else version.check(resource, strict=True),
-        kind=kind,
-        controller=made,
-        version=version,
+        resource=checked,
         reasons=frozenset(map(Reason, reasons)),
         tries=tries,
-        now=now,
-        context=context,
+        now=now or datetime.now(UTC),
+        _context=context,
+        _controller=made,
+        _kind=kind,
+        _version=version,
+        _shown=decode_item(msgspec.json.encode(checked)),
     )
     try:
         async with made.lifespan():
@@ -262,8 +307,7 @@ class _OfflineContext(ReconcileContext):
             ),
             key=key,
             record=lambda _, event: self.recorded.append(event),
-            apply_descendants=_mark_descendants,
-            apply_status=_mark_status,
+            offline=True,
             periodic_tasks=PeriodicTasks(client),
             wrote=True,  # so that success events are emitted, as when something changed
         )
@@ -291,15 +335,3 @@ def _owned(resource: Resource) -> Owned:
 def _name(resource: Mapping[str, Any], namespace: str) -> tuple[tuple[str, str], Key]:
     key = key_of(resource)
     return gvk_of(resource), Key(key.namespace or namespace, key.name)
-
-
-async def _mark_descendants(axn: Reconcile[Any], *, create_events: bool) -> None:  # noqa: ARG001  as in the pipeline
-    """A handler may ask for it; nothing is sent."""
-    axn.finish_descendants()
-    axn.mark_applied(State.DESCENDANTS_APPLIED)
-
-
-async def _mark_status(axn: Reconcile[Any], *, strict: bool) -> None:  # noqa: ARG001  as in the pipeline
-    """A handler may ask for it; nothing is sent."""
-    if axn.status:
-        axn.mark_applied(State.STATUS_APPLIED)

@@ -12,6 +12,7 @@ import pytest
 
 from bonny.api import Version
 from bonny.errors import OptionError
+from bonny_dev.crd import schema_of
 from bonny_dev.crd.types import check_types
 
 NAME = "written_by_a_user"
@@ -19,6 +20,7 @@ IMPORTS = """
 from typing import TYPE_CHECKING, ClassVar
 from bonny.api import Model, Spec, Status, Version
 from bonny.scheduler import Scheduler
+from bonny_dev.crd import schema_of
 
 if TYPE_CHECKING:
     from bonny.scheduler import NodeView, PodView
@@ -79,7 +81,7 @@ def test_types_may_be_defined_further_down(written: Written) -> None:
     """Regression: the first look at a schema said that the field is read and written by different names."""
     gadget: type[Version] = written(GADGET.format(price="int")).Gadget
 
-    part = gadget.schema()["properties"]["spec"]["properties"]["part"]
+    part = schema_of(gadget)["properties"]["spec"]["properties"]["part"]
 
     assert part["properties"] == {"sizeInCm": {"type": "integer"}}
     assert gadget.spec_of({"spec": {"part": {"sizeInCm": 3}}}).part.size_in_cm == 3

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import pytest
 
 from bonny.api import AsIs, Field, ListMap, Model, Rule, Spec, Version, schemas_beside
-from bonny.api.schema import structural
 from bonny.errors import InvalidObject
+from bonny_dev.crd import check_object
 from bonny_dev.crd.definition import crds
+from bonny_dev.crd.schema import structural
 
 VARIABLE = {"properties": {"name": {"type": "string"}, "value": {"type": "string"}}, "required": ["name"]}
 
@@ -69,14 +70,14 @@ def test_a_marked_schema_has_them_apart() -> None:
 
 def test_objects_are_checked_by_combined_schemas() -> None:
     spec = {"match": {"exact": "a"}, "environment": [{"name": "A"}], "words": ["a"], "pattern": "a fish"}
-    assert Route.check({"spec": spec})["spec"] == {"address": "10.0.0.0/8", **spec}
+    assert check_object(Route, {"spec": spec})["spec"] == {"address": "10.0.0.0/8", **spec}
 
     with pytest.raises(InvalidObject, match=r"spec\.match: must fit not \{'required': \['exact', 'prefix'\]\}"):
-        Route.check({"spec": {"match": {"exact": "a", "prefix": "b"}}})
+        check_object(Route, {"spec": {"match": {"exact": "a", "prefix": "b"}}})
     with pytest.raises(InvalidObject, match=r"spec\.words: must fit anyOf"):
-        Route.check({"spec": {"words": []}})
+        check_object(Route, {"spec": {"words": []}})
     with pytest.raises(InvalidObject, match=r"spec\.environment\[0\]\.name: is required"):
-        Route.check({"spec": {"environment": [{}]}})
+        check_object(Route, {"spec": {"environment": [{}]}})
 
 
 def test_schemas_stand_in_a_file_beside_the_module(tmp_path: Path) -> None:

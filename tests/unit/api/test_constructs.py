@@ -36,6 +36,7 @@ from bonny.api import (
 )
 from bonny.errors import InvalidObject, OptionError
 from bonny.resource import Resource
+from bonny_dev.crd import check_object, schema_of
 from bonny_dev.crd.definition import crds
 from tests.support.constructs import CONSTRUCTS, Beside, Construct, Optional, Untyped, every_construct
 
@@ -67,10 +68,10 @@ def test_a_construct_has_the_schema_of_the_original(construct: Construct) -> Non
 @pytest.mark.parametrize("construct", CONSTRUCTS, ids=NAMES)
 def test_accepted_values_are_read_and_others_refused(construct: Construct) -> None:
     for value in construct.accepted:
-        stored = EVERY.check({"spec": {construct.name: value}})
+        stored = check_object(EVERY, {"spec": {construct.name: value}})
         assert {*EVERY.spec_of(stored).model_dump(exclude_unset=True)} == {construct.name, "emptyDefault", "weight"}
     with pytest.raises(InvalidObject, match=rf"^spec\.{construct.name}"):
-        EVERY.check({"spec": {construct.name: construct.refused}})
+        check_object(EVERY, {"spec": {construct.name: construct.refused}})
 
 
 def test_fields_beside_spec_are_read_by_the_class() -> None:
@@ -82,7 +83,7 @@ def test_fields_beside_spec_are_read_by_the_class() -> None:
     with pytest.raises(InvalidObject, match=r"^Beside\.value: Input should be a valid integer"):
         Beside.read({"value": "3"})
     with pytest.raises(InvalidObject, match=r"^value: must be at most 9"):
-        Beside.check({"value": 10})
+        check_object(Beside, {"value": 10})
 
 
 def test_a_definition_has_its_labels_annotations_and_a_status_from_the_start() -> None:
@@ -99,11 +100,11 @@ def test_a_definition_has_its_labels_annotations_and_a_status_from_the_start() -
 
 
 def test_a_spec_that_may_be_left_out_is_none_then_and_has_no_default() -> None:
-    schema = Optional.schema()
+    schema = schema_of(Optional)
 
     assert "required" not in schema
     assert "default" not in schema["properties"]["spec"]
-    assert Optional.check({"kind": "Optional"}) == {"kind": "Optional"}
+    assert check_object(Optional, {"kind": "Optional"}) == {"kind": "Optional"}
     assert Optional.spec_of({}) is None
     assert Optional.spec_of({"spec": {}}).size == 1
 
@@ -117,7 +118,7 @@ def test_a_status_without_the_subresource_is_not_written_by_the_operator() -> No
 
 
 def test_a_spec_without_a_schema_stays_a_plain_mapping() -> None:
-    assert Untyped.schema()["properties"]["spec"] == {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    assert schema_of(Untyped)["properties"]["spec"] == {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     assert Untyped.spec_of({"spec": {"a": [1]}}) == {"a": [1]}
     assert Untyped.spec_model() is None
 
@@ -133,8 +134,8 @@ def test_a_spec_can_have_a_default_of_its_own() -> None:
         version = "v1"
         spec: Size = Size(most=3)
 
-    assert Sized.schema()["properties"]["spec"]["default"] == {"most": 3}
-    assert Sized.check({})["spec"] == {"least": 1, "most": 3}
+    assert schema_of(Sized)["properties"]["spec"]["default"] == {"most": 3}
+    assert check_object(Sized, {})["spec"] == {"least": 1, "most": 3}
     assert Sized.spec_of({}) == Size(least=1, most=3)
     assert Sized.spec_of({"spec": {}}) == Size()
 

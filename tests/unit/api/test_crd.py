@@ -407,6 +407,23 @@ def test_a_path_that_leads_nowhere_is_refused(attributes: Resource, why: str) ->
         crds([scaled(**attributes)], "example.com")
 
 
+@pytest.mark.parametrize(
+    ("attributes", "why"),
+    [
+        ({"short_names": ("W",)}, "'W' is not a short name"),
+        ({"short_names": "wd"}, r"Bad.short_names is 'wd': write a tuple, with a comma"),
+        ({"categories": ("All",)}, "'All' is not a category"),
+        ({"categories": "all"}, r"Bad.categories is 'all': write a tuple"),
+        ({"columns": AGE}, r"Bad.columns is Column\(.*: columns = \(AGE,\)"),
+    ],
+)
+def test_a_bad_name_for_kubectl_is_refused(attributes: Resource, why: str) -> None:
+    names = {"kind": "Widget", "version": "v1", "storage": True, "hub": True}
+    bad: type[Version] = type("Bad", (Version,), {"__module__": __name__, **names, **attributes})
+    with pytest.raises(OptionError, match=f"class Bad in .*: {why}"):
+        crds([bad], "example.com")
+
+
 def test_columns_may_search_in_lists_and_look_at_metadata() -> None:
     columns = (Column("Ready", "string", '.status.conditions[?(@.type=="Ready")].status'), AGE)
     conditions = create_model("Known", __base__=ScaledStatus, conditions=(list[str] | None, None))

@@ -22,10 +22,11 @@ from bonny.api import (
     exactly_one_of,
     union,
 )
-from bonny.api.schema import structural as unchecked
 from bonny.errors import OptionError
 from bonny.resource import Resource
+from bonny_dev.crd import schema_of
 from bonny_dev.crd.checking import check, checked_schema
+from bonny_dev.crd.schema import structural as unchecked
 
 
 def structural(model: type[BaseModel], *, where: str) -> Resource:
@@ -227,4 +228,4 @@ class Ranged(Version):
 def test_a_spec_with_rules_has_a_default_that_they_can_look_at() -> None:
     """Regression: the API server refused the definition, because the rules found no field in an empty default."""
 
-    assert Ranged.schema()["properties"]["spec"]["default"] == {"low": 0, "high": 9}
+    assert schema_of(Ranged)["properties"]["spec"]["default"] == {"low": 0, "high": 9}

@@ -13,9 +13,9 @@ from pydantic import create_model
 
 from bonny.api import Field, Model, PreserveUnknown, Spec, Status, WithConditions
 from bonny.api.conversion import fields_of
-from bonny.api.schema import structural
 from bonny.errors import OptionError
 from bonny.resource import Resource
+from bonny_dev.crd.schema import structural
 
 
 class Colour(StrEnum):

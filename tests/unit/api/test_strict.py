@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bonny.api import BuiltIn, Embedded, Model, PreserveUnknown, Spec, Status, Version
-from bonny.api.schema import structural
-from bonny.api.validation import as_stored, problems
+from bonny.api.stored import as_stored
 from bonny.errors import InvalidObject
 from bonny.resource import Resource
 from bonny_dev import testing
+from bonny_dev.crd import check_object
+from bonny_dev.crd.schema import structural
+from bonny_dev.crd.validation import problems
 
 
 class Disk(Model):
@@ -73,12 +75,17 @@ def box(**fields: Any) -> Resource:
 def test_a_misspelt_field_of_a_test_object_is_refused_with_its_path(fields: Resource, sentence: str) -> None:
     with pytest.raises(InvalidObject, match=sentence):
         testing.axn(box(**fields), version=Boxes)
-    assert Boxes.check(box(**fields))["spec"]["replicas"] == 1, "the API server drops it"
+    assert check_object(Boxes, box(**fields))["spec"]["replicas"] == 1, "the API server drops it"
 
 
 def test_content_without_a_schema_may_have_any_fields() -> None:
     free = {"anything": {"x": {"y": 1}}, "labels": {"x": "y"}, "whole": {"apiVersion": "v1", "kind": "X", "x": {}}}
-    assert Boxes.check(box(spec=free), strict=True)["spec"] == {"replicas": 1, "disks": [], "byName": {}, **free}
+    assert check_object(Boxes, box(spec=free), strict=True)["spec"] == {
+        "replicas": 1,
+        "disks": [],
+        "byName": {},
+        **free,
+    }
 
 
 VALUES = st.recursive(

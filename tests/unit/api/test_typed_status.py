@@ -154,19 +154,19 @@ def test_a_function_after_it_sees_what_it_set(axn: Axn[Claim]) -> None:
 def test_a_field_that_was_set_to_another_type_is_refused_in_production_too() -> None:
     status = ClaimStatus(ready=1)
     status.ready = "many"  # type: ignore[assignment]
-    with pytest.raises(InvalidObject, match=r"^status.ready: must be of type integer$"):
+    with pytest.raises(InvalidObject, match=r"^status.ready: Input should be a valid integer$"):
         token_of(claim(), version=Claim).update_status(status)
 
 
-def test_a_time_without_a_zone_is_refused() -> None:
+def test_a_time_without_a_zone_is_refused_in_a_test(axn: Axn[Claim]) -> None:
     with pytest.raises(InvalidObject, match=r"^status.lastSeen: must be of format date-time$"):
-        token_of(claim(), version=Claim).update_status(ClaimStatus(last_seen=datetime(2026, 1, 2)))  # noqa: DTZ001
+        axn.update_status(ClaimStatus(last_seen=datetime(2026, 1, 2)))  # noqa: DTZ001
 
 
-def test_items_with_the_same_key_are_refused() -> None:
+def test_items_with_the_same_key_are_refused_in_a_test(axn: Axn[Claim]) -> None:
     status = ClaimStatus(replicas=[Replica(name="a"), Replica(name="a")])
     with pytest.raises(InvalidObject, match=r"^status.replicas\[1\]: is a duplicate$"):
-        token_of(claim(), version=Claim).update_status(status)
+        axn.update_status(status)
 
 
 @pytest.mark.parametrize(

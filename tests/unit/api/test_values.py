@@ -10,8 +10,8 @@ import pytest
 
 from bonny.api import Duration, Field, Int32, Int64, IntOrString, Quantity, Spec, duration_seconds, quantity_value
 from bonny.api.reading import read
-from bonny.api.schema import structural
 from bonny.errors import InvalidObject, OptionError
+from bonny_dev.crd.schema import structural
 
 
 class Values(Spec):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from bonny.api import AGE, Field, Model, Spec, Status, Version, WithConditions, WithObservedGeneration
+from bonny.api import Field, Model, Spec, Status, Version, WithConditions, WithObservedGeneration
 from bonny.errors import InvalidObject, OptionError
 from bonny.kinds import Kind, Scope
 
@@ -168,13 +168,6 @@ def test_a_status_field_without_a_default_is_refused_when_its_class_is_made() ->
         ({"kind": "Widget", "version": "one"}, "'one' is not an API version"),
         ({"kind": "Widget", "version": "v1", "plural": "Widgets"}, "'Widgets' is not a plural"),
         ({"kind": "Widget", "version": "v1", "group": "nodots"}, "'nodots' is not an API group"),
-        ({"kind": "Widget", "version": "v1", "short_names": ("W",)}, "'W' is not a short name"),
-        (
-            {"kind": "Widget", "version": "v1", "short_names": "wd"},
-            r"Bad.short_names is 'wd': write a tuple, with a comma",
-        ),
-        ({"kind": "Widget", "version": "v1", "categories": "all"}, r"Bad.categories is 'all': write a tuple"),
-        ({"kind": "Widget", "version": "v1", "columns": AGE}, r"Bad.columns is Column\(.*: columns = \(AGE,\)"),
         ({"kind": "Widget", "version": "v1", "storge": True}, "versions have no 'storge': did you mean 'storage'?"),
         (
             {"kind": "Widget", "version": "v1", "__annotations__": {"stattus": Status}},

@@ -10,6 +10,7 @@ import pytest
 from bonny.api.builtin import builtin_schema
 from bonny.errors import InvalidObject, UsageError
 from bonny.resource import Resource
+from bonny_dev.crd import check_object, schema_of
 from bonny_dev.from_crd.canonical import canonical
 from bonny_dev.from_crd.compare import differences
 from bonny_dev.from_crd.port import Port, port
@@ -42,7 +43,7 @@ def test_a_definition_of_everything_that_can_be_said_comes_back_equal(name: str)
 
 
 def test_descriptions_become_docstrings_whatever_is_in_them() -> None:
-    spec = ported(crd_of("aquariums")).hub_class.schema()["properties"]["spec"]
+    spec = schema_of(ported(crd_of("aquariums")).hub_class)["properties"]["spec"]
 
     assert spec["description"] == 'What is wanted:\n- clean "water"\n- C:\\fish'
     assert spec["properties"]["spareFilter"]["description"] == "Another one."
@@ -63,7 +64,7 @@ def test_what_no_class_can_say_is_kept_and_what_no_definition_of_ours_has_is_nam
         f"definition: conversion is missing (it was {WEBHOOK})",
         "v1: lacks metadata",
     ]
-    spec = result.hub_class.schema()["properties"]["spec"]
+    spec = schema_of(result.hub_class)["properties"]["spec"]
     assert spec["oneOf"] == [{"required": ["cash"]}, {"required": ["card"]}]
     assert spec["properties"]["code"]["pattern"] == r"\bfish\b"
     assert spec["properties"]["open"] == {"type": "object", "additionalProperties": True}
@@ -126,7 +127,7 @@ def test_a_large_type_of_an_older_kubernetes_is_a_mapping_with_the_schema_of_the
     result = ported(with_spec(template=template))
 
     assert "AsIs(SCHEMAS['PodTemplateSpec at spec.template'])" in result.modules["v1"]
-    fields = result.hub_class.schema()["properties"]["spec"]["properties"]["template"]["properties"]
+    fields = schema_of(result.hub_class)["properties"]["spec"]["properties"]["template"]["properties"]
     assert "hostUsers" not in fields["spec"]["properties"]
     assert result.differences == []
 
@@ -154,7 +155,7 @@ def test_the_sample_has_the_required_fields_and_is_accepted(name: str) -> None:
     resource, problem = sample(result.hub_class, "example.com")
 
     assert problem == ""
-    assert result.hub_class.check(resource)["metadata"] == {"name": f"{resource['kind'].lower()}-sample"}
+    assert check_object(result.hub_class, resource)["metadata"] == {"name": f"{resource['kind'].lower()}-sample"}
 
 
 def test_a_sample_that_would_be_refused_says_why() -> None:
@@ -218,7 +219,7 @@ def test_fields_beside_spec_whose_names_resemble_options_become_attributes() -> 
     assert result.differences == []
     assert "    specs_: " in result.modules["v1"]
     assert "    value: " in result.modules["v1"]
-    assert result.hub_class.schema()["properties"]["specs"]["description"] == "The specs."
+    assert schema_of(result.hub_class)["properties"]["specs"]["description"] == "The specs."
 
 
 def test_a_status_without_a_spec_becomes_classes() -> None:
@@ -253,7 +254,7 @@ def test_unknown_fields_of_the_items_of_a_list_that_keeps_them_are_kept() -> Non
 
     spec = {"pipelines": [[{"name": "a", "queue": 1}]]}
     assert result.differences == []
-    assert result.hub_class.check({"spec": spec})["spec"] == spec
+    assert check_object(result.hub_class, {"spec": spec})["spec"] == spec
 
 
 def test_keywords_that_the_server_ignores_are_no_difference_and_not_in_the_classes() -> None:
@@ -306,9 +307,9 @@ def test_keywords_without_a_type_in_python_are_kept_and_checked(
     result = ported(with_spec(field=schema))
 
     assert result.differences == []
-    result.hub_class.check({"spec": {"field": accepted}})
+    check_object(result.hub_class, {"spec": {"field": accepted}})
     with pytest.raises(InvalidObject):
-        result.hub_class.check({"spec": {"field": refused}})
+        check_object(result.hub_class, {"spec": {"field": refused}})
 
 
 @pytest.mark.parametrize(
@@ -325,7 +326,7 @@ def test_formats_and_nulls_that_no_type_has_are_kept(schema: Resource) -> None:
     result = ported(with_spec(field=schema))
 
     assert result.differences == []
-    assert result.hub_class.schema()["properties"]["spec"]["properties"]["field"] == schema
+    assert schema_of(result.hub_class)["properties"]["spec"]["properties"]["field"] == schema
 
 
 @pytest.mark.parametrize("required", [[], ["spec"]])
@@ -340,7 +341,7 @@ def test_a_spec_and_a_status_that_may_be_null_stay_so(required: list[str]) -> No
     result = ported(crd)
 
     assert result.differences == []
-    assert result.hub_class.check({"spec": None, "status": None}) == {"spec": None, "status": None}
+    assert check_object(result.hub_class, {"spec": None, "status": None}) == {"spec": None, "status": None}
 
 
 def test_each_field_has_its_own_description_where_objects_share_a_class() -> None:
@@ -362,7 +363,7 @@ def test_each_field_has_its_own_description_where_objects_share_a_class() -> Non
     }
     result = ported(with_spec(**fields))
 
-    described = result.hub_class.schema()["properties"]["spec"]["properties"]
+    described = schema_of(result.hub_class)["properties"]["spec"]["properties"]
     assert described == fields | {"list": {**fields["list"]}, "map": {**fields["map"]}}
     assert result.modules["v1"].count("(Model)") == 2
 
@@ -374,7 +375,7 @@ def test_descriptions_in_a_type_of_kubernetes_stay_in_the_definition() -> None:
 
     result = ported(with_spec(one=probe, two=second, list={"type": "array", "items": second}))
 
-    described = result.hub_class.schema()["properties"]["spec"]["properties"]
+    described = schema_of(result.hub_class)["properties"]["spec"]["properties"]
     found = [canonical(each) for each in (described["one"], described["two"], described["list"]["items"])]
     assert found == [canonical(each) for each in (probe, second, second)]
     assert [*result.schemas["v1"]] == ["Probe at spec.one"]

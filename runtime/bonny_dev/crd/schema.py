@@ -2,6 +2,7 @@
 
 You need it to see the checks of the API server: `structural(WidgetSpec, where="Widget.spec")`.
 You do not need it to read objects: see `bonny.api.reading`.
+Elsewhere: what the API server would refuse in a schema (`checking`), whether an object fits one (`objects`).
 
 Pydantic writes JSON Schema; this module converts it to the subset that a CustomResourceDefinition allows, and refuses
 the rest with the path of the field, so that nothing is dropped silently:
@@ -25,14 +26,18 @@ from typing import Any, Final, NoReturn
 from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, PydanticJsonSchemaWarning
-from pydantic_core.core_schema import ChainSchema, StringSchema
+from pydantic_core.core_schema import ChainSchema, ModelSchema, StringSchema
 
-from ..errors import OptionError
-from ..resource import Resource, has_all_of
-from .markers import AS_IS, EITHER, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
-from .patterns import WRITTEN
-from .rules import RULES
-from .validation import FORMATS, as_stored
+from bonny.api.markers import AS_IS, EITHER, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
+from bonny.api.patterns import WRITTEN
+from bonny.api.rules import RULES
+from bonny.api.status import Status
+from bonny.api.stored import as_stored
+from bonny.api.version import Version, parts
+from bonny.errors import OptionError
+from bonny.resource import Resource, has_all_of
+
+from .validation import FORMATS
 
 _COMMON: Final = ("type", "format", "description", "nullable", "default", "enum")
 LIMITS: Final = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
@@ -74,8 +79,19 @@ class _Generator(GenerateJsonSchema):
         written = schema.get("metadata", {}).get(WRITTEN)
         return super().str_schema(schema) | ({"pattern": written} if written else {})
 
+    def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
+        model, made = schema["cls"], super().model_schema(schema)
+        return (
+            made | {"required": list(model.__required__)} if issubclass(model, Status) and model.__required__ else made
+        )
+
     def encode_default(self, dft: Any) -> Any:
         return TypeAdapter(Any).dump_python(dft, mode="json", by_alias=True, exclude_unset=True)
+
+
+def schema_of(version: type[Version]) -> Resource:
+    """The schema of whole objects, as CustomResourceDefinitions have it. Raises: `OptionError` with the field."""
+    return structural(parts(version).model, where=f"{version.kind} {version.version}:")
 
 
 def structural(model: type[BaseModel], *, where: str, marked: bool = False) -> Resource:

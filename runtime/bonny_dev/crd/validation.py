@@ -1,45 +1,30 @@
-"""Validation: normalizes and checks an object by its structural schema, as the API server does before it stores it.
+"""Validation: finds what the API server would refuse in a value, by its structural schema.
 
-You need it to know without a server whether an object would be accepted: `Version.check` uses it.
-You do not need it to read objects that the API server has accepted: use `Version.spec_of`.
+You need it to know without a server whether a value fits a schema; `objects` does it for the objects of a version.
+Elsewhere: the form in which the API server stores a value (`bonny.api.stored`).
 
-`as_stored` and `problems` follow apiextensions-apiserver step by step: the first drops nulls, fills in defaults and
-prunes; the second checks types and limits. In what people write, the objects of a test and the status that a handler
-registers, unknown fields are kept (`prune=False`) and refused (`strict=True`). Only the server evaluates rules in CEL
-and checks the metadata of embedded objects. It also accepts a few spellings of times and addresses that pydantic cannot
-read.
+`problems` follows apiextensions-apiserver step by step. In what people write, the objects of a test and the status that
+a handler registers, unknown fields are refused (`strict=True`). Only the server evaluates rules in CEL and checks the
+metadata of embedded objects. It also accepts a few spellings of times and addresses that pydantic cannot read.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
-from difflib import get_close_matches
-from itertools import islice
 from typing import Any, Final
 
 import msgspec
+from pydantic_core import SchemaError
 
-from ..resource import Resource, printable
-from .markers import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE_UNKNOWN
-from .patterns import matches
+from bonny.api.markers import EMBEDDED, LIST_KEYS, LIST_TYPE, PRESERVE_UNKNOWN
+from bonny.api.patterns import compiled
+from bonny.api.reading import path_to, unknown
+from bonny.api.stored import misfit
+from bonny.resource import Resource
 
-# Go reads a number as an integer of 64 bits, and what does not fit as a float. Floats up to EXACT can count as whole.
-INT64: Final = range(-(2**63), 2**63)
-EXACT: Final = 2**53 - 1
-# A list of many wrong items makes a text that no status and no log can hold.
-MOST_NAMED: Final = 100
-LONGEST_KEY: Final = 253  # of names in Kubernetes
-_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-}
 # Keywords that combine schemas, by how many of them must fit.
 _COMBINED: Final[Mapping[str, Callable[[int, Any], bool]]] = {
     "oneOf": lambda fitting, _: fitting == 1,
@@ -53,82 +38,14 @@ _EMBEDDED_FIELDS: Final[Resource] = {
     "kind": {"type": "string", "pattern": "^[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?$"},
 }
 
-_TEXT: Final[Resource] = {"type": "string"}
-_TEXTS: Final[Resource] = {"type": "object", "additionalProperties": _TEXT}
-_METADATA: Final = {"name": _TEXT, "namespace": _TEXT, "generateName": _TEXT, "labels": _TEXTS, "annotations": _TEXTS}
-# Types without which the API server cannot read an embedded object.
-_EMBEDDED_TYPES: Final[Resource] = {
-    "apiVersion": _TEXT,
-    "kind": _TEXT,
-    "metadata": {"type": "object", "properties": _METADATA},
-}
-
-
-def as_stored(value: Any, schema: Resource | None, *, prune: bool = True) -> Any:
-    """A copy of `value` in the form that the API server stores: without nulls and unknown fields, with defaults.
-
-    Without a `schema` nothing is dropped; without `prune` unknown fields stay.
-    """
-    if isinstance(value, Mapping):
-        return _stored_fields(value, schema, prune=prune)
-    if isinstance(value, (list, tuple)):
-        items = None if schema is None else schema.get("items")
-        return [as_stored(_or_default(item, items), items, prune=prune) for item in value]
-    if isinstance(value, str):
-        return str(value)  # of an enumeration
-    if isinstance(value, float) and value.is_integer() and abs(value) <= EXACT:
-        return int(value)
-    if isinstance(value, int) and value not in INT64:
-        return float(value)
-    return value
-
-
-def _stored_fields(value: Mapping[str, Any], schema: Resource | None, *, prune: bool) -> Resource:
-    keep, schema = not prune or schema is None or PRESERVE_UNKNOWN in schema, schema or {}
-    fields, other = schema.get("properties", {}), schema.get("additionalProperties")
-    stored = {}
-    for name, child in value.items():
-        described = fields.get(name, other)
-        child = _or_default(child, described)  # noqa: PLW2901
-        if child is None and described is not None and "nullable" not in described:
-            continue
-        if described is not None or keep or (EMBEDDED in schema and name in (*_EMBEDDED_FIELDS, "metadata")):
-            stored[name] = as_stored(child, described, prune=prune)
-    for name, described in fields.items():
-        if name not in stored and "default" in described:
-            stored[name] = as_stored(described["default"], described)
-    return stored
-
-
-def _or_default(value: Any, schema: Resource | None) -> Any:
-    return schema.get("default") if value is None and schema is not None and "nullable" not in schema else value
-
-
-def fitting(value: Any, schema: Resource) -> Any:
-    """A copy of `value`, a result of `as_stored`, without parts of a wrong type; UNSET if it is of a wrong type itself.
-
-    Readers in other languages fail on a whole list for one value of a wrong type. Limits and patterns do not count.
-    """
-    if _misfit(value, schema):
-        return msgspec.UNSET
-    if isinstance(value, dict):
-        fields = {**(_EMBEDDED_TYPES if EMBEDDED in schema else {}), **schema.get("properties", {})}
-        other = schema.get("additionalProperties")
-        kept = {name: fitting(child, fields.get(name, other) or {}) for name, child in value.items()}
-        return {name: child for name, child in kept.items() if child is not msgspec.UNSET}
-    if isinstance(value, list):
-        items = [fitting(item, schema.get("items") or {}) for item in value]
-        return [item for item in items if item is not msgspec.UNSET]
-    return value
-
 
 def problems(value: Any, schema: Resource, where: str, *, strict: bool = False) -> Iterator[str]:
     """The errors in `value`, a result of `as_stored`: sentences that begin with the path of a field.
 
     `strict`: an unknown field is an error. The API server drops it without a word, or rejects it in an apply.
     """
-    if misfit := _misfit(value, schema):
-        yield f"{where}: {misfit}"
+    if wrong := misfit(value, schema):
+        yield f"{where}: {wrong}"
     elif value is None:
         return
     elif "enum" in schema and not any(type(value) is type(one) and value == one for one in schema["enum"]):
@@ -151,16 +68,6 @@ def _fitting(value: Any, schemas: Resource | list[Resource]) -> int:
     """How many of some schemas a value fits."""
     each = schemas if isinstance(schemas, list) else [schemas]
     return sum(next(problems(value, schema, ""), None) is None for schema in each)
-
-
-def _misfit(value: Any, schema: Resource) -> str:
-    """Why the value is not of the type of the schema; empty if it is."""
-    wanted, either = schema.get("type"), INT_OR_STRING in schema
-    if value is None:
-        return "must not be null" if (wanted or either) and "nullable" not in schema else ""
-    if either and type(value) not in (int, str):
-        return "must be an integer or a string"
-    return f"must be of type {wanted}" if wanted is not None and type(value) not in _TYPES[wanted] else ""
 
 
 def _object_problems(value: Resource, schema: Resource, where: str, *, strict: bool) -> Iterator[str]:
@@ -219,23 +126,12 @@ def _size_problems(size: int, schema: Resource, where: str, keyword: str, things
         yield f"{where}: must have at most {schema[f'max{keyword}']} {things}"
 
 
-def path_to(where: str, part: str | int) -> str:
-    """The path of a field or an item in `where`. A key of a map may be of any length, and is repeated for each field
-    in it."""
-    return f"{where}[{part}]" if isinstance(part, int) else f"{where}.{printable(part[:LONGEST_KEY])}"
-
-
-def sentence(errors: Iterable[str]) -> str:
-    """The text of an `InvalidObject` with these errors, of which `MOST_NAMED` are named and looked for."""
-    named = list(islice(errors, MOST_NAMED + 1))
-    more = [f"more fields are wrong than these {MOST_NAMED}"] * (len(named) > MOST_NAMED)
-    return "; ".join([*named[:MOST_NAMED], *more])
-
-
-def unknown(name: str, names: Iterable[str]) -> str:
-    """The text about a field that is not one of `names`."""
-    meant = get_close_matches(name[:LONGEST_KEY], names, n=1)
-    return f"unknown field: did you mean {meant[0]}?" if meant else "unknown field"
+def matches(pattern: str, value: str) -> bool:
+    """Whether `value` contains a match of `pattern`, as Go reads it; True for a pattern that only Go reads."""
+    try:
+        return compiled(pattern).isinstance_python(value)
+    except SchemaError:
+        return True
 
 
 def _is_date(text: str) -> bool:

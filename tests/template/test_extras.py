@@ -1,0 +1,312 @@
+"""Extras: a repository carries what it uses: adding, removing, what is refused, and each set at work.
+
+Three kinds of sets are tested: the default one, each extra alone, all together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from bonny_dev import wheel
+from tests.support.baking import install, invoke, uv
+from tests.support.generating import run_task, state
+from tests.template.conftest import copied
+
+LISTED = json.loads(wheel.sources()["extras.json"])
+WITHOUT = "without any"
+ALL = "all"
+USES = {
+    "scheduler": """
+from bonny.scheduler import Scheduler
+
+
+class CheapNode(Scheduler):
+    name = "cheap-node"
+""",
+    "webhooks": """
+from typing import Any
+
+from bonny import Kind
+from bonny.webhooks import Admission, Review
+
+
+class PodAdmission(Admission[Any]):
+    resource = Kind("v1", "Pod")
+
+    def validate(self, review: Review[Any]) -> None:
+        review.warn("hello")
+""",
+    "cron": """
+from bonny import PeriodicTask, TaskRun
+
+
+async def sweep(run: TaskRun) -> None:
+    return None
+
+
+nightly = PeriodicTask("nightly", sweep, cron="30 2 * * *")
+""",
+}
+
+
+def use(project: Path, extra: str) -> None:
+    """A module of the operator that uses the extra."""
+    module_of(project, extra).write_text(f'"""Uses {extra}."""\n{USES[extra]}', "utf-8")
+
+
+def module_of(project: Path, extra: str) -> Path:
+    return project / "src/widgets_operator/controllers" / f"use_{extra}.py"
+
+
+def listed_in(project: Path) -> list[str]:
+    extras: list[str] = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))["tool"]["bonny"]["extras"]
+    return extras
+
+
+def folders(project: Path) -> set[str]:
+    """The folders of extras in vendor/bonny."""
+    known = {folder for extra in LISTED.values() for folder in extra.get("folders", ())}
+    return {path.name for path in (project / "vendor/bonny").iterdir() if path.is_dir()} & known
+
+
+def run(project: Path, *command: str, tools: bool = False) -> subprocess.CompletedProcess[str]:
+    """Run Python in `project` with nothing but its own runtime; and with the developer tools of this repository."""
+    folders = (project / "src", project / "vendor", *([Path(wheel.__file__).parents[1]] if tools else []))
+    path = os.pathsep.join(map(str, folders))
+    return subprocess.run(
+        [sys.executable, "-P", *command],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def installed_once(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with an environment, which has the packages of all extras."""
+    project = copied(pristine, tmp_path_factory.mktemp("carrying"))
+    install(project)
+    uv(project, "pip", "install", "--quiet", *(text for extra in LISTED.values() for text in extra.get("packages", ())))
+    return project
+
+
+@pytest.fixture(scope="module", params=[WITHOUT, *LISTED, ALL])
+def carrying(request: pytest.FixtureRequest, installed_once: Path) -> Path:
+    """The repository with no extra, with one, or with all."""
+    project = installed_once
+    for name in USES:
+        module_of(project, name).unlink(missing_ok=True)
+    if before := listed_in(project):
+        assert invoke(project, "extras", "--remove", ",".join(before)).returncode == 0
+    names = [*LISTED] if request.param == ALL else [] if request.param == WITHOUT else [request.param]
+    if names:
+        assert invoke(project, "extras", "--add", ",".join(names)).returncode == 0
+    assert sorted(listed_in(project)) == sorted(names)
+    for name in names:
+        if name in USES:
+            use(project, name)
+    return project
+
+
+# --- each set ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_repository_holds_the_folders_of_its_extras_and_no_others(carrying: Path) -> None:
+    wanted = {folder for name in listed_in(carrying) for folder in LISTED[name].get("folders", ())}
+    assert folders(carrying) == wanted
+    done = subprocess.run(
+        ["sha256sum", "--quiet", "--check", "CHECKSUMS"],
+        cwd=carrying / "vendor/bonny",
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+def test_lint_types_and_tests_pass_and_the_manifest_is_written(carrying: Path) -> None:
+    for words in (("lint",), ("test", "--unit")):
+        done = invoke(carrying, *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+    done = invoke(carrying, "manifest", "--out", "-")
+    assert done.returncode == 0, done.stderr
+    assert ("WebhookConfiguration" in done.stdout) is ("webhooks" in listed_in(carrying))
+
+
+def test_the_image_holds_what_the_repository_holds_and_the_operator_starts(carrying: Path, tmp_path: Path) -> None:
+    uv(carrying, "build", "--quiet", "--wheel", "--out-dir", str(tmp_path))
+    (packed,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(packed) as archive:
+        packages = {name.split("/")[1] for name in archive.namelist() if re.fullmatch(r"bonny/\w+/__init__\.py", name)}
+        known = {folder for extra in LISTED.values() for folder in extra.get("folders", ())}
+        assert packages & known == folders(carrying)
+        assert not [name for name in archive.namelist() if name.startswith("bonny_dev/")]
+    done = run(carrying, "-m", "widgets_operator", "config")
+    assert "BONNY_LOG_LEVEL" in done.stdout, done.stderr
+    assert ("BONNY_WEBHOOK_PORT" in done.stdout) is ("webhooks" in listed_in(carrying))
+
+
+def test_the_core_names_no_extra(pristine: Path) -> None:
+    """The default set without `scheduler` holds neither a folder nor an import of an extra."""
+    known = {folder for extra in LISTED.values() for folder in extra.get("folders", ())}
+    imports = re.compile(rf"(?:from|import) [\w.]*\b({'|'.join(sorted(known))})\b", re.MULTILINE)
+    found = {
+        f"{path.relative_to(pristine)}: {match[0]}"
+        for path in (pristine / "vendor/bonny").rglob("*.py")
+        if path.parent.name not in known
+        for match in imports.finditer(path.read_text("utf-8"))
+    }
+    assert found == set()
+
+
+# --- adding and removing ----------------------------------------------------------------------------------------------
+
+
+def test_what_was_added_can_be_removed_and_leaves_nothing(project: Path) -> None:
+    before = state(project)
+    for name in LISTED:
+        if name not in listed_in(project):
+            assert run_task(project, f"extras --add {name}") == 0
+            assert state(project) != before
+            assert run_task(project, f"extras --remove {name}") == 0
+            assert state(project) == before
+
+
+def test_the_table_says_who_uses_an_extra(project: Path) -> None:
+    use(project, "scheduler")
+    assert run_task(project, "extras --remove fast") == 0
+    said = run(project, "-m", "invoke", "extras", tools=True).stdout
+    assert re.search(r"^scheduler +yes +\d+ +CheapNode$", said, re.MULTILINE)
+    assert re.search(r"^fast +no +- +-$", said, re.MULTILINE)
+
+
+def test_a_missing_extra_is_named_by_the_table_the_manifest_and_the_tests(project: Path) -> None:
+    use(project, "webhooks")
+    sentence = "needs the extra webhooks, which is not in vendor/: run `invoke extras --add webhooks`"
+    for words, code in (("extras", 0), ("manifest --out -", 2), ("test --unit", 4)):
+        done = run(project, "-m", "invoke", *words.split(), tools=True)
+        assert done.returncode == code, done.stdout + done.stderr
+        said = done.stdout + done.stderr
+        if words == "extras":
+            assert re.search(r"^webhooks +MISSING +\d+ +`import bonny\.webhooks`$", said, re.MULTILINE)
+        else:
+            assert sentence in said
+        assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--add everything", "there is no extra 'everything': use "),
+        ("--remove everything", "there is no extra 'everything': use "),
+        ("--add cron --remove fast", "--add, --remove and --sync exclude each other: use one of them"),
+        ("--sync --add cron", "--add, --remove and --sync exclude each other: use one of them"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(
+    project: Path, words: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = state(project)
+    assert run_task(project, f"extras {words}") == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(sentence)
+    assert (said.err.count("\n"), said.out) == (1, "")
+    assert state(project) == before
+
+
+def test_an_extra_in_use_is_not_removed(project: Path) -> None:
+    use(project, "scheduler")
+    done = run(project, "-m", "invoke", "extras", "--remove", "scheduler", tools=True)
+    sentence = "the extra scheduler is in use by CheapNode: remove what uses it first\n"
+    assert (done.returncode, done.stderr) == (2, sentence)
+    assert "scheduler" in folders(project)
+
+
+def test_a_file_that_was_edited_is_neither_removed_nor_replaced(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edited = project / "vendor/bonny/scheduler/binding.py"
+    edited.write_text(edited.read_text("utf-8") + "# mine\n", "utf-8")
+    before = state(project)
+
+    assert run_task(project, "extras --remove scheduler") == 2
+    assert (
+        "vendor/bonny/scheduler/binding.py was edited or added here, so nothing was changed" in capsys.readouterr().err
+    )
+    assert state(project) == before
+    assert run_task(project, "extras --sync") == 0
+    assert "vendor/bonny/scheduler/binding.py was edited here, and stays" in capsys.readouterr().out
+    assert edited.read_text("utf-8").endswith("# mine\n")
+
+
+def test_sync_makes_the_runtime_fit_the_list(project: Path) -> None:
+    text = (project / "pyproject.toml").read_text("utf-8")
+    (project / "pyproject.toml").write_text(text.replace('"scheduler"', '"otel"'), "utf-8")
+    shutil.rmtree(project / "vendor/bonny/core")
+
+    assert run_task(project, "extras --sync") == 0
+
+    assert folders(project) == {"otel"}
+    assert (project / "vendor/bonny/core/watch.py").is_file()
+    assert 'otel = ["opentelemetry-api' in (project / "pyproject.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        (USES["webhooks"], "`import bonny.webhooks` needs the extra webhooks"),
+        (USES["cron"], "the cron expression of task nightly needs the extra cron"),
+    ],
+)
+def test_an_operator_that_uses_an_absent_extra_ends_with_one_sentence(project: Path, code: str, sentence: str) -> None:
+    (project / "src/widgets_operator/controllers/uses.py").write_text(code, "utf-8")
+    for command in (("-m", "widgets_operator"), ("-m", "widgets_operator", "version")):
+        done = run(project, *command)
+        assert (done.returncode, done.stderr.count("\n"), done.stdout) == (2, 1, "")
+        assert done.stderr.startswith(f"{sentence}, which is not in vendor/: run `invoke extras --add ")
+
+
+def test_a_variable_of_an_absent_extra_is_refused_with_the_command(project: Path) -> None:
+    done = run(project, "-c", "import os; os.environ['BONNY_WEBHOOK_PORT'] = '1'\n"
+               "from bonny.main import run; raise SystemExit(run('widgets_operator.operator'))")  # fmt: skip
+    assert (done.returncode, done.stderr) == (
+        2,
+        "BONNY_WEBHOOK_PORT needs the extra webhooks, which is not in vendor/: run `invoke extras --add webhooks`\n",
+    )
+
+
+# --- delivery without hooks -------------------------------------------------------------------------------------------
+
+
+def test_a_repository_that_was_rendered_without_hooks_is_repaired_by_one_command(
+    pristine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    template = Path(__file__).resolve().parents[2]
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(f"replay_dir: {tmp_path}/replay\ncookiecutters_dir: {tmp_path}/templates\n", "utf-8")
+    command = ("cookiecutter", "--no-input", "--accept-hooks", "no", "--config-file", str(settings), "-o")
+    subprocess.run([sys.executable, "-m", *command, str(tmp_path / "out"), str(template)], check=True)
+    (project,) = (tmp_path / "out").iterdir()
+
+    assert run_task(project, "extras") == 2
+    said = capsys.readouterr().err
+    assert "PYTHONPATH=vendor python -m bonny_dev.deliver" in said
+    assert said.count("\n") == 1
+    assert "PYTHONPATH=vendor python -m bonny_dev.deliver" in (project / "pyproject.toml").read_text("utf-8")
+    environment = {**os.environ, "PYTHONPATH": "vendor", "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([sys.executable, "-m", "bonny_dev.deliver"], cwd=project, env=environment, check=True)
+
+    assert wheel.contents(project / "vendor/bonny") == wheel.contents(pristine / "vendor/bonny")
+    names = [path.name for folder in (project, pristine) for path in (folder / "vendor").glob(wheel.PATTERN)]
+    assert len(set(names)) == 1
