@@ -162,7 +162,7 @@ def present() -> dict[str, Extra]:
 def of_operator(operator: Operator) -> Iterable[Extra]:
     """The extras that may add something to this operator; others are not loaded."""
     by_parts = dict.fromkeys(part.extra for part in operator.parts)
-    return (present() | {name: _extra(name) for name in by_parts if _acts(name)}).values()
+    return {**present(), **{name: _extra(name) for name in by_parts if _acts(name)}}.values()
 
 
 def _acts(name: str) -> bool:

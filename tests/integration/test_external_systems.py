@@ -39,7 +39,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (package / "__main__.py").write_text(MAIN, "utf-8")
     shutil.copy(ROOT / "examples" / "dns_record.py", package / "operator.py")
     (package / "__init__.py").touch()
-    (tmp_path / "vendor").symlink_to(ROOT / "runtime")
+    (tmp_path / "vendor").mkdir()
+    (tmp_path / "vendor" / "bonny").symlink_to(ROOT / "runtime" / "bonny")
     monkeypatch.syspath_prepend(str(tmp_path / "src"))
     return tmp_path
 
