@@ -68,7 +68,8 @@ async def test_the_log_that_a_failed_test_shows_has_the_values_of_a_refused_obje
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
-    (tmp_path / "vendor").symlink_to(RUNTIME)
+    (tmp_path / "vendor").mkdir()
+    (tmp_path / "vendor" / "bonny").symlink_to(RUNTIME / "bonny")
     async with running(sandbox, tmp_path) as operator:
         await operator.apply(LAMP)
         logged = await operator.until_logged("reconcile failed")

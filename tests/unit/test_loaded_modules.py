@@ -109,7 +109,11 @@ def test_an_operator_with_a_scheduler_loads_it_and_no_tools(tmp_path: Path) -> N
     loaded = loaded_by(program, tmp_path, WAITS_FOR="bonny.scheduler.server")
 
     assert {"bonny.run.process", "bonny.scheduler.server"} <= loaded
+<<<<<<< HEAD
     assert {name for name in of_extras(loaded) - STARTED if not name.startswith("bonny.scheduler")} == set()
+=======
+    assert {name for name in of_extras(loaded) - DECLARED if not name.startswith("bonny.scheduler")} == set()
+>>>>>>> w/tests
     assert of_tools(loaded) == []
 
 
@@ -117,7 +121,11 @@ def test_an_operator_with_webhooks_loads_their_tls_and_nothing_of_metrics(tmp_pa
     program, waits_for = PROGRAM.format(more=ADMISSION, part=", First"), "bonny.webhooks.serving"
     loaded = loaded_by(program, tmp_path, BONNY_WEBHOOK_PORT="0", WAITS_FOR=waits_for)
 
+<<<<<<< HEAD
     used = ("bonny.webhooks.", "bonny.tls")
+=======
+    used = ("bonny.webhooks", "bonny.tls")
+>>>>>>> w/tests
     assert {"bonny.webhooks.serving", "bonny.tls.serving", "bonny.webhooks.app"} <= loaded
     assert {name for name in of_extras(loaded) - STARTED if not name.startswith(used)} == set()
     assert of_tools(loaded) == []
@@ -127,7 +135,11 @@ def test_an_operator_with_metrics_over_tls_loads_nothing_of_webhooks(tmp_path: P
     program, waits_for = PROGRAM.format(more="", part=""), "bonny.metrics_auth.server"
     loaded = loaded_by(program, tmp_path, BONNY_SECURE_METRICS_PORT="0", WAITS_FOR=waits_for)
 
+<<<<<<< HEAD
     used = ("bonny.metrics_auth.", "bonny.tls")
+=======
+    used = ("bonny.metrics_auth", "bonny.tls")
+>>>>>>> w/tests
     assert {"bonny.metrics_auth.server", "bonny.metrics_auth.scrapers", "bonny.tls.serving"} <= loaded
     assert {name for name in of_extras(loaded) - STARTED if not name.startswith(used)} == set()
     assert of_tools(loaded) == []
