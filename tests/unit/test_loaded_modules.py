@@ -18,12 +18,9 @@ EXTRAS = ("bonny.cron", "bonny.metrics_auth", "bonny.otel", "bonny.scheduler", "
 # Of the extras that a repository carries, an operator that uses none loads those that a variable can switch on.
 DECLARED = {
     *("bonny.metrics_auth", "bonny.metrics_auth.extra", "bonny.metrics_auth.settings"),
-    *("bonny.otel", "bonny.otel.extra"),
+    *("bonny.otel", "bonny.otel.extra", "bonny.otel.provider"),
     *(f"bonny.webhooks{name}" for name in ("", ".admission", ".extra", ".review", ".settings")),
 }
-
-# Whether there are traces is looked up when the run begins.
-STARTED = DECLARED | {"bonny.otel.provider"}
 
 # Its server does not answer: it goes on trying to connect, until what was loaded is printed.
 PROGRAM = """
@@ -96,7 +93,7 @@ def of_tools(loaded: set[str]) -> list[str]:
     return sorted(name for name in loaded if name.startswith(NOT_LOADED))
 
 
-def test_an_operator_without_schedulers_and_webhooks_loads_neither_and_no_tools(tmp_path: Path) -> None:
+def test_an_operator_without_schedulers_and_webhooks_loads_their_declarations_and_no_tools(tmp_path: Path) -> None:
     loaded = loaded_by(PROGRAM.format(more="", part=""), tmp_path)
 
     assert "bonny.run.process" in loaded
@@ -109,11 +106,7 @@ def test_an_operator_with_a_scheduler_loads_it_and_no_tools(tmp_path: Path) -> N
     loaded = loaded_by(program, tmp_path, WAITS_FOR="bonny.scheduler.server")
 
     assert {"bonny.run.process", "bonny.scheduler.server"} <= loaded
-<<<<<<< HEAD
-    assert {name for name in of_extras(loaded) - STARTED if not name.startswith("bonny.scheduler")} == set()
-=======
     assert {name for name in of_extras(loaded) - DECLARED if not name.startswith("bonny.scheduler")} == set()
->>>>>>> w/tests
     assert of_tools(loaded) == []
 
 
@@ -121,13 +114,9 @@ def test_an_operator_with_webhooks_loads_their_tls_and_nothing_of_metrics(tmp_pa
     program, waits_for = PROGRAM.format(more=ADMISSION, part=", First"), "bonny.webhooks.serving"
     loaded = loaded_by(program, tmp_path, BONNY_WEBHOOK_PORT="0", WAITS_FOR=waits_for)
 
-<<<<<<< HEAD
-    used = ("bonny.webhooks.", "bonny.tls")
-=======
     used = ("bonny.webhooks", "bonny.tls")
->>>>>>> w/tests
     assert {"bonny.webhooks.serving", "bonny.tls.serving", "bonny.webhooks.app"} <= loaded
-    assert {name for name in of_extras(loaded) - STARTED if not name.startswith(used)} == set()
+    assert {name for name in of_extras(loaded) - DECLARED if not name.startswith(used)} == set()
     assert of_tools(loaded) == []
 
 
@@ -135,13 +124,9 @@ def test_an_operator_with_metrics_over_tls_loads_nothing_of_webhooks(tmp_path: P
     program, waits_for = PROGRAM.format(more="", part=""), "bonny.metrics_auth.server"
     loaded = loaded_by(program, tmp_path, BONNY_SECURE_METRICS_PORT="0", WAITS_FOR=waits_for)
 
-<<<<<<< HEAD
-    used = ("bonny.metrics_auth.", "bonny.tls")
-=======
     used = ("bonny.metrics_auth", "bonny.tls")
->>>>>>> w/tests
     assert {"bonny.metrics_auth.server", "bonny.metrics_auth.scrapers", "bonny.tls.serving"} <= loaded
-    assert {name for name in of_extras(loaded) - STARTED if not name.startswith(used)} == set()
+    assert {name for name in of_extras(loaded) - DECLARED if not name.startswith(used)} == set()
     assert of_tools(loaded) == []
 
 
