@@ -143,13 +143,10 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class Term(_PodPart, frozen=True):
-    """Requirements of node affinity that must all hold; a term without any is false, and holds for no node."""
+    """Requirements of node affinity that must all hold."""
 
     match_expressions: tuple[Requirement, ...] = ()
     match_fields: tuple[Requirement, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.match_expressions or self.match_fields)
 
 
 class AntiAffinity(msgspec.Struct, frozen=True, gc=False):
@@ -211,7 +208,8 @@ def _compiled(shape: bytes) -> Demand:
     spec = _decode_spec(shape)
     asked, scored = amounts(_requests(spec, {})), amounts(_requests(spec, SMALL))
     required = _required(spec, "nodeAffinity")
-    terms = required and tuple(filter(None, msgspec.convert(required["nodeSelectorTerms"], tuple[Term, ...])))
+    terms = required and msgspec.convert(required["nodeSelectorTerms"], tuple[Term, ...])
+    terms = terms and tuple(term for term in terms if term != Term())  # an empty term holds for no node
     names = required_names(terms) if terms else None
     running = [*filter(_is_sidecar, spec.init_containers), *spec.containers]
     ports = [port for container in running for port in container.ports if port.host_port > 0]

@@ -115,8 +115,9 @@ def fits_ports(pod: PodView, node: NodeView) -> Fit:
 
 def fits_resources(pod: PodView, node: NodeView) -> Fit:
     """The requested resources are free, and the node can take one more pod."""
-    requested, allocatable = node.usage.requested, node.allocatable
-    lacking = ["Too many pods"] if len(node.usage.pods) >= allocatable.get("pods", 0) else []
+    usage, allocatable = node.usage, node.allocatable
+    requested = usage.requested
+    lacking = ["Too many pods"] if len(usage.pods) >= allocatable.get("pods", 0) else []
     # A plain loop for speed: it is the innermost one, over shapes and changed nodes.
     for name, amount in pod.demand.requests:
         if amount > allocatable.get(name, 0) - requested[name]:

@@ -156,10 +156,11 @@ class Nodes(_LazySequence):
         """The results for pods of the same shape, up to date."""
         shape = self._cached(self._shapes, pod.demand)
         constraints = self._cached(self._constraints, pod.demand.constraints)
+        rankings = tuple(shape.rankings.items())
         for view in self.changed_since(shape.up_to):
             fit = self._fits_spec(constraints, pod, view)
             fit = shape.fits[view.name] = fit if fit.reasons else fits_room(pod, view)
-            for score, ranking in shape.rankings.items():
+            for score, ranking in rankings:
                 if fit.reasons:
                     ranking.discard(view.name)
                 else:

@@ -80,6 +80,7 @@ class SchedulerServer:
         """The last telemetry event about each selection."""
 
         streams.listeners.append(self)
+        self._cache.listeners.append(lambda _: self._wake.set())
 
     def __str__(self) -> str:
         return f"scheduler {self.scheduler.name}"
