@@ -284,6 +284,12 @@ class LinesOfAWatch(Life):
 # --- schedulers -------------------------------------------------------------------------------------------------------
 
 
+def pod_of(uid: str, *, priority: int = 0, version: int = 0) -> PodView:
+    """A pod without a node; another `version` has other labels."""
+    made = scheduling.pod(uid, priority=priority, labels={"version": str(version)})
+    return PodView(scheduling.item(made, uid=uid))
+
+
 class PodsThatWait(Life):
     """As the leader sees them: they are taken, and wait, fit or go."""
 
@@ -299,18 +305,18 @@ class PodsThatWait(Life):
     def event(self) -> None:
         pending, now = self.roots_, self.clock.now
         new, gone = self.turn_over()
-        pending.add(new, (0, new))
-        pending.add(self.some(), (self.random.randrange(3), "x"), changed=self.chance(0.5))
+        pending.add(pod_of(new))
+        pending.add(pod_of(self.some(), priority=self.random.randrange(3), version=self.random.randrange(2)))
         if gone is not None and gone != new:
             pending.forget(gone)
-        pending.wake(self.some())
-        while self.chance(0.8) and (uid := pending.take(now=now)) is not None:
+        pending.wake([self.some()])
+        while self.chance(0.8) and (pod := pending.take(now=now)) is not None:
             ends = [
                 pending.forget,
                 lambda uid: pending.retry(uid, now=now),
                 lambda uid: pending.retry(uid, now=now, parked=True),
             ]
-            self.random.choice(ends)(uid)
+            self.random.choice(ends)(pod.uid)
 
 
 class PodsThatAnotherOneBinds(PodsThatWait):
@@ -318,8 +324,8 @@ class PodsThatAnotherOneBinds(PodsThatWait):
 
     def event(self) -> None:
         new, gone = self.turn_over()
-        self.roots_.add(new, (0, new))
-        self.roots_.add(self.some(), (1, "x"), changed=True)
+        self.roots_.add(pod_of(new))
+        self.roots_.add(pod_of(self.some(), priority=1, version=self.random.randrange(1000)))
         if gone is not None and gone != new:
             self.roots_.forget(gone)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
 
 from ..core.objects import Item
 from ..core.selector import hold
@@ -19,28 +18,24 @@ from .demand import AntiAffinity
 from .views import NodeView, PodView, TopologyDomains, Usage
 
 
-class _Placed(NamedTuple):
-    pod: PodView
-    node: str
-    assumed: bool
-
-
 class AssumeCache:
     """The nodes of a cluster with their pods, shared by all schedulers of an operator."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, NodeView] = {}
-        self.listeners: list[Callable[[str | None], None]] = []
-        """Each is called with the name of a node after it or its pods changed; with None when a pod may fit on any
-        node now."""
+        self.listeners: list[Callable[[str], None]] = []
+        """Each is called with the name of a node after it or its pods changed."""
 
-        self._placed: dict[str, _Placed] = {}
-        """By UID."""
+        self.lifted = 0
+        """Times that a pod with anti-affinity left its node: other pods may fit anywhere in its topology domain now."""
+
+        self._placed: dict[str, tuple[PodView, str]] = {}
+        """Each pod that counts, by UID, and its node. An assumed pod is a version without a node."""
 
         self._usage: defaultdict[str, Usage] = defaultdict(Usage)
         """By node, for every known node, and for unknown ones that have pods."""
 
-        self._repelling: dict[tuple[AntiAffinity, str], Counter[str]] = {}
+        self._repelling: defaultdict[tuple[AntiAffinity, str], Counter[str]] = defaultdict(Counter)
         """By anti-affinity term and the namespace of its pods: the number of these pods on each node."""
 
         self.repelling = lru_cache(maxsize=1)(self._repelling_domains)
@@ -69,43 +64,47 @@ class AssumeCache:
 
     def see_pod(self, pod: PodView) -> None:
         """A pod was added or changed."""
-        placed = self._placed.get(pod.uid)
         if pod.node_name:
-            if placed is not None and placed.node == pod.node_name and placed.pod.demand == pod.demand:
-                # Replace the older version, so that it does not stay in memory.
-                self._placed[pod.uid] = _Placed(pod, placed.node, assumed=False)
-                self._usage[placed.node].pods[pod.uid] = pod
-            else:
-                self._put(pod, pod.node_name, assumed=False)
-        elif placed is not None and not (placed.assumed and pod.pending):
+            self._put(pod, pod.node_name)
+        elif not (self.assumed_node(pod.uid) and pod.pending):
             # Finished, deleted before it was bound, or no longer bound because etcd was restored.
             self.pod_gone(pod.uid)
 
     def pod_gone(self, uid: str) -> None:
         """A pod was removed."""
-        placed = self._placed.pop(uid, None)
-        if placed is not None:
-            self._count(placed.pod, placed.node, -1)
-            # Pods that its anti-affinity excluded may fit on any node of its topology domain now.
-            self._notify(None if placed.pod.demand.repels else placed.node)
+        pod, node = self._placed.pop(uid, (None, ""))
+        if pod is not None:
+            self._count(pod, node, -1)
+            self.lifted += bool(pod.demand.repels)
+            self._notify(node)
 
     # --- decisions of schedulers --------------------------------------------------------------------------------------
 
     def assume(self, pod: PodView, node: str) -> None:
         """Count the pod on the node from now on."""
-        self._put(pod, node, assumed=True)
+        self._put(pod, node)
+
+    def assumed_node(self, uid: str) -> str:
+        """The node of an assumed pod. Empty: it is not assumed, or the streams have shown it as bound."""
+        pod, node = self._placed.get(uid, (None, ""))
+        return "" if pod is None or pod.node_name else node
 
     def give_back(self, uid: str) -> None:
         """Undo `assume`, because the pod was not bound. No effect when the streams have shown it as bound."""
-        placed = self._placed.get(uid)
-        if placed is not None and placed.assumed:
+        if self.assumed_node(uid):
             self.pod_gone(uid)
 
     # --- counting -----------------------------------------------------------------------------------------------------
 
-    def _put(self, pod: PodView, node: str, *, assumed: bool) -> None:
+    def _put(self, pod: PodView, node: str) -> None:
+        before, on = self._placed.get(pod.uid, (None, ""))
+        if before is not None and on == node and before.demand == pod.demand:
+            # Only the version differs. The older one must not stay in memory.
+            self._placed[pod.uid] = (pod, node)
+            self._usage[node].pods[pod.uid] = pod
+            return
         self.pod_gone(pod.uid)
-        self._placed[pod.uid] = _Placed(pod, node, assumed)
+        self._placed[pod.uid] = (pod, node)
         self._count(pod, node, 1)
         self._notify(node)
 
@@ -116,20 +115,20 @@ class AssumeCache:
             del self._usage[node]
         for term in pod.demand.repels:
             self.repelling.cache_clear()
-            counts = self._repelling.setdefault((term, pod.item.meta.namespace), Counter())
+            counts = self._repelling[term, pod.key.namespace]
             counts[node] += sign
             if not counts[node]:
                 del counts[node]
             if not counts:
-                del self._repelling[term, pod.item.meta.namespace]
+                del self._repelling[term, pod.key.namespace]
 
-    def _notify(self, node: str | None) -> None:
+    def _notify(self, node: str) -> None:
         for listener in self.listeners:
             listener(node)
 
 
 def _excludes(term: AntiAffinity, namespace: str, pod: PodView) -> bool:
     """Whether the term, of a pod in `namespace`, selects `pod`."""
-    if term.namespaces is not None and pod.item.meta.namespace not in (term.namespaces or (namespace,)):
+    if term.namespaces is not None and pod.key.namespace not in (term.namespaces or (namespace,)):
         return False
     return term.requirements is not None and hold(term.requirements, pod.labels)

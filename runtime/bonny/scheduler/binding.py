@@ -66,15 +66,12 @@ class BindingOutcome(Enum):
 
 async def outcome_of(error: BaseException, *, client: Client, pod: PodView, node: NodeView) -> BindingOutcome:
     """The outcome of a Binding of `pod` to `node` that failed with `error`. After a conflict the pod is read."""
-    match error:
-        case NotFound():
-            return BindingOutcome.SETTLED
-        case Unreachable() | NotServed() | ServerError() | TimeoutError():
-            return BindingOutcome.UNKNOWN
-        case Conflict():
-            pass
-        case _:
-            return BindingOutcome.REFUSED
+    if isinstance(error, NotFound):
+        return BindingOutcome.SETTLED
+    if isinstance(error, (Unreachable, NotServed, ServerError, TimeoutError)):
+        return BindingOutcome.UNKNOWN
+    if not isinstance(error, Conflict):
+        return BindingOutcome.REFUSED
     try:
         live = await client.get(POD, pod.name, namespace=pod.key.namespace)
     except NotFound:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from ..calling import call
 from ..errors import BonnyError
-from .fits import Fit, fits
+from .fits import FITS, Fit, fits
 from .nodes import Nodes
 from .scheduler import Choice, Scheduler
 from .views import NodeView, PodView
@@ -39,36 +39,35 @@ async def select(scheduler: Scheduler, pod: PodView, nodes: Nodes) -> Choice:
 
 def checked(scheduler: Scheduler, pod: PodView, nodes: Nodes, choice: Choice) -> NodeView:
     """The chosen node. Raises: `NoNode` when there is no choice, or it does not pass the scheduler's check."""
-    if choice is None:
-        raise _nowhere(scheduler, pod, nodes)
-    name = choice.name if isinstance(choice, NodeView) else choice["metadata"]["name"]
-    node = nodes.named(name)
-    chose = f"scheduler {scheduler.name} chose {name}"
-    if node is None:
-        raise NoNode(f"{chose}, which is not one of its {len(nodes)} nodes", parked=False)
+    chosen = ""
+    if choice is not None:
+        name = choice.name if isinstance(choice, NodeView) else choice["metadata"]["name"]
+        chosen, node = f"scheduler {scheduler.name} chose {name}", nodes.named(name)
+        if node is None:
+            raise NoNode(f"{chosen}, which is not one of its {len(nodes)} nodes", parked=False)
+        fit = _judged(scheduler, pod, node)
+        if fit:
+            return node
+        chosen = f"{chosen}: {', '.join(fit.reasons)}"
+    raise _nowhere(scheduler, pod, nodes, chosen)
+
+
+def _judged(scheduler: Scheduler, pod: PodView, node: NodeView) -> Fit:
     check = type(scheduler).check
     fit = check is None or check(pod, node)
-    if not fit:
-        reasons = ", ".join(fit.reasons) if isinstance(fit, Fit) else "it does not pass its check"
-        raise _nowhere(scheduler, pod, nodes, chosen=f"{chose}: {reasons}")
-    return node
-
-
-def _nowhere(scheduler: Scheduler, pod: PodView, nodes: Nodes, *, chosen: str = "") -> NoNode:
-    """The reasons why no node fits; or, if one does, why the chosen one (`chosen`) does not."""
-    check = type(scheduler).check
-    not_chosen = Fit(f"node(s) were not chosen by scheduler {scheduler.name}", plugin="Selection")
     failed = Fit(f"node(s) didn't pass the check of scheduler {scheduler.name}")
-    results: Iterable[Fit | bool]
-    if check is fits:
-        results = (fit for _, fit in nodes.judged(pod))
-    else:
-        results = (check is None or check(pod, node) for node in nodes)
-    reasons = [not_chosen if fit else fit if isinstance(fit, Fit) else failed for fit in results]
+    return fit if isinstance(fit, Fit) else FITS if fit else failed
+
+
+def _nowhere(scheduler: Scheduler, pod: PodView, nodes: Nodes, chosen: str) -> NoNode:
+    """The reasons why no node fits; or, if one does, why the chosen one (`chosen`) does not."""
+    standard = type(scheduler).check is fits
+    judged = (fit for _, fit in nodes.judged(pod)) if standard else (_judged(scheduler, pod, node) for node in nodes)
+    not_chosen = Fit(f"node(s) were not chosen by scheduler {scheduler.name}", plugin="Selection")
+    reasons = [not_chosen if fit else fit for fit in judged]
     if chosen and not_chosen in reasons:
         return NoNode(chosen, parked=False)
-    refusal = pod.demand.refusal if check is fits else ""
-    message = verdict(reasons, nodes=len(nodes), refusal=refusal)
+    message = verdict(reasons, nodes=len(nodes), refusal=pod.demand.refusal if standard else "")
     return NoNode(message, parked=True, plugins=(fit.plugin for fit in reasons))
 
 

@@ -11,7 +11,7 @@ containers' requests; during a resize, the largest of the desired, allocated and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from ..core.selector import Requirement, label_selector
 from .quantity import milli, nano, whole
-from .selector import Term, required_names
 
 CPU: Final = "cpu"
 # The order in which kube-scheduler checks and reports them.
@@ -108,19 +107,19 @@ class _PodSpec(_PodPart, frozen=True):
     scheduling_gates: tuple[dict[str, str], ...] = ()
 
 
-class _ContainerStatus(_PodPart, frozen=True):
+class _Granted(_PodPart, frozen=True):
+    """The resources that a container or a whole pod has, in its status."""
+
     name: str = ""
     resources: _Resources | None = None
     allocated_resources: dict[str, str] = {}
 
 
-class _PodStatus(_PodPart, frozen=True):
+class _PodStatus(_Granted, frozen=True):
     phase: str = ""
     conditions: tuple[dict[str, Any], ...] = ()
-    resources: _Resources | None = None
-    allocated_resources: dict[str, str] = {}
-    container_statuses: tuple[_ContainerStatus, ...] = ()
-    init_container_statuses: tuple[_ContainerStatus, ...] = ()
+    container_statuses: tuple[_Granted, ...] = ()
+    init_container_statuses: tuple[_Granted, ...] = ()
 
 
 class _PodMeta(_PodPart, frozen=True):
@@ -141,6 +140,13 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 # --- the compiled demand ----------------------------------------------------------------------------------------------
+
+
+class Term(_PodPart, frozen=True):
+    """Requirements of node affinity that must all hold."""
+
+    match_expressions: tuple[Requirement, ...] = ()
+    match_fields: tuple[Requirement, ...] = ()
 
 
 class AntiAffinity(msgspec.Struct, frozen=True, gc=False):
@@ -201,10 +207,10 @@ def demand_of(pod: Pod) -> Demand:
 def _compiled(shape: bytes) -> Demand:
     spec = _decode_spec(shape)
     asked, scored = amounts(_requests(spec, {})), amounts(_requests(spec, SMALL))
-    required = spec.affinity.get("nodeAffinity", {}).get(REQUIRED)
-    terms = required and tuple(filter(None, msgspec.convert(required["nodeSelectorTerms"], tuple[Term, ...])))
+    required = _required(spec, "nodeAffinity")
+    terms = required and msgspec.convert(required["nodeSelectorTerms"], tuple[Term, ...])
+    terms = terms and tuple(term for term in terms if term != Term())  # an empty term holds for no node
     names = required_names(terms) if terms else None
-    repels = spec.affinity.get("podAntiAffinity", {}).get(REQUIRED) or ()
     running = [*filter(_is_sidecar, spec.init_containers), *spec.containers]
     ports = [port for container in running for port in container.ports if port.host_port > 0]
     return Demand(
@@ -215,7 +221,7 @@ def _compiled(shape: bytes) -> Demand:
         selector=label_selector({"matchLabels": spec.node_selector}),
         terms=terms,
         names=names,
-        repels=tuple(map(_anti_affinity, repels)),
+        repels=tuple(map(_anti_affinity, _required(spec, "podAntiAffinity") or ())),
         refusal="pod affinity terms conflict" if names is not None and not names else _refusal(spec),
     )
 
@@ -223,6 +229,21 @@ def _compiled(shape: bytes) -> Demand:
 def amounts(nanos: Mapping[str, int]) -> dict[str, int]:
     """Convert sums in billionths to the units of `Demand`."""
     return {name: milli(amount) if name == CPU else whole(amount) for name, amount in nanos.items()}
+
+
+def required_names(terms: Iterable[Term]) -> frozenset[str] | None:
+    """The only nodes that the terms allow, of which one must hold; None when a term does not name nodes."""
+    names: frozenset[str] = frozenset()
+    for term in terms:
+        allowed = [frozenset(field.values) for field in term.match_fields if field.operator == "In"]
+        if not allowed:
+            return None
+        names |= frozenset.intersection(*allowed)
+    return names
+
+
+def _required(spec: _PodSpec, affinity: str) -> Any:
+    return spec.affinity.get(affinity, {}).get(REQUIRED)
 
 
 def _is_sidecar(container: _Container) -> bool:
@@ -235,16 +256,15 @@ def _nanos(requests: Mapping[str, str]) -> Counter[str]:
 
 def _requests(spec: _PodSpec, missing: Mapping[str, str]) -> Counter[str]:
     """Billionths of each resource; `missing` has the amounts of containers that do not request a resource."""
-    together, sidecars, peak = Counter[str](), Counter[str](), Counter[str]()
-    for container in spec.containers:
-        together.update(_nanos({**missing, **container.resources.requests}))
+    together, peak = Counter[str](), Counter[str]()
     for container in spec.init_containers:
         own = _nanos({**missing, **container.resources.requests})
         if _is_sidecar(container):
             together.update(own)
-            sidecars.update(own)
-        else:
-            peak.update({name: max(0, own[name] + sidecars[name] - peak[name]) for name in own})
+        else:  # it runs with the sidecars before it
+            peak.update({name: max(0, own[name] + together[name] - peak[name]) for name in own})
+    for container in spec.containers:
+        together.update(_nanos({**missing, **container.resources.requests}))
     together |= peak
     whole_pod = {name: amount for name, amount in spec.resources.requests.items() if name.startswith(POD_LEVEL)}
     return Counter({**together, **_nanos(whole_pod)}) + _nanos(spec.overhead)
@@ -254,24 +274,25 @@ def _resized(pod: Pod) -> _PodSpec:
     """The spec with the requests that count during a resize."""
     spec, status = pod.spec, pod.status
     infeasible = any((each["type"], each.get("reason")) == RESIZE_INFEASIBLE for each in status.conditions)
-    running = {container.name: container for container in (*status.container_statuses, *status.init_container_statuses)}
+    granted = {each.name: each for each in (*status.container_statuses, *status.init_container_statuses)}
 
-    def largest(desired: _Resources, current: _PodStatus | _ContainerStatus | None) -> _Resources:
-        if current is None or current.resources is None or not desired.requests:
-            return desired
-        lists = [current.resources.requests, current.allocated_resources, *([] if infeasible else [desired.requests])]
+    def largest(part: Any, has: _Granted | None) -> Any:
+        desired = part.resources.requests
+        if has is None or has.resources is None or not desired:
+            return part
+        lists = [has.resources.requests, has.allocated_resources, *([] if infeasible else [desired])]
         names = sorted({name for amounts in lists for name in amounts})
-        return _Resources({name: max((each[name] for each in lists if name in each), key=nano) for name in names})
+        requests = {name: max((each[name] for each in lists if name in each), key=nano) for name in names}
+        return replace(part, resources=_Resources(requests))
 
-    def resized(container: _Container) -> _Container:
-        return replace(container, resources=largest(container.resources, running.get(container.name)))
-
-    return replace(
-        spec,
-        containers=tuple(map(resized, spec.containers)),
-        init_containers=tuple(resized(each) if _is_sidecar(each) else each for each in spec.init_containers),
-        resources=largest(spec.resources, status),
+    resized: _PodSpec = replace(
+        largest(spec, status),
+        containers=tuple(largest(each, granted.get(each.name)) for each in spec.containers),
+        init_containers=tuple(
+            largest(each, granted.get(each.name)) if _is_sidecar(each) else each for each in spec.init_containers
+        ),
     )
+    return resized
 
 
 def _anti_affinity(term: Mapping[str, Any]) -> AntiAffinity:
@@ -285,11 +306,12 @@ def _anti_affinity(term: Mapping[str, Any]) -> AntiAffinity:
 def _refusal(spec: _PodSpec) -> str:
     """The first unsupported thing that the pod asks for: such pods fit on no node, so that none is misplaced."""
     rules = [rule for each in (*spec.containers, *spec.init_containers) for rule in each.restart_policy_rules]
-    spreads = spec.topology_spread_constraints
     asked = {
-        "required pod affinity": spec.affinity.get("podAffinity", {}).get(REQUIRED),
-        "required pod anti-affinity": spec.affinity.get("podAntiAffinity", {}).get(REQUIRED),
-        "topology spread constraints": any(spread["whenUnsatisfiable"] == "DoNotSchedule" for spread in spreads),
+        "required pod affinity": _required(spec, "podAffinity"),
+        "required pod anti-affinity": _required(spec, "podAntiAffinity"),
+        "topology spread constraints": any(
+            spread["whenUnsatisfiable"] == "DoNotSchedule" for spread in spec.topology_spread_constraints
+        ),
         "volumes that may bind it to nodes": spec.volumes,
         "resource claims": spec.resource_claims,
         "a scheduling group": spec.scheduling_group,

@@ -16,7 +16,6 @@ from typing import Final, TypeAlias
 
 from ..core.selector import hold
 from .demand import Taint
-from .selector import NAME_FIELD
 from .views import NodeView, PodView
 
 
@@ -64,8 +63,7 @@ def fits(pod: PodView, node: NodeView) -> Fit:
 
 def fits_shape(pod: PodView, node: NodeView) -> Fit:
     """The filters that depend on node and demand alone. The first one that fails gives the reasons."""
-    fit = fits_spec(pod, node)
-    return fit if fit.reasons else fits_room(pod, node)
+    return fits_spec(pod, node) and fits_room(pod, node)
 
 
 def fits_spec(pod: PodView, node: NodeView) -> Fit:
@@ -75,18 +73,12 @@ def fits_spec(pod: PodView, node: NodeView) -> Fit:
         return Fit(demand.refusal, plugin="NotHonoured")
     if demand.names is not None and node.name not in demand.names:
         return NOT_NAMED
-    for part in (fits_schedulable, fits_taints, fits_affinity):
-        fit = part(pod, node)
-        if fit.reasons:
-            return fit
-    return FITS
+    return fits_schedulable(pod, node) and fits_taints(pod, node) and fits_affinity(pod, node)
 
 
 def fits_room(pod: PodView, node: NodeView) -> Fit:
     """The room that running pods leave is enough."""
-    if pod.demand.ports and not fits_ports(pod, node):
-        return PORTS_TAKEN
-    return fits_resources(pod, node)
+    return fits_resources(pod, node) if not pod.demand.ports or fits_ports(pod, node) else PORTS_TAKEN
 
 
 def fits_schedulable(pod: PodView, node: NodeView) -> Fit:
@@ -105,7 +97,7 @@ def _tolerates(pod: PodView, taint: Taint) -> bool:
 
 def fits_affinity(pod: PodView, node: NodeView) -> Fit:
     """The node matches nodeSelector and required node affinity."""
-    terms, fields = pod.demand.terms, {NAME_FIELD: node.name}
+    terms, fields = pod.demand.terms, {"metadata.name": node.name}
     matches = terms is None or any(
         hold(term.match_expressions, node.labels) and hold(term.match_fields, fields) for term in terms
     )

@@ -1,12 +1,11 @@
-"""Heap: a priority queue of names whose items may become outdated.
+"""Heap: names by rank; a name can get another rank, or be discarded, without a search.
 
-Removing an item from the middle of a heap is slow. So an item stays until it comes up, or until more than half of the
-items are outdated; `is_valid` decides which items still count.
+Removing an item from the middle of a heap is slow. So an outdated item stays until it comes up, or until more than half
+of the items are outdated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
 from heapq import heapify, heappop, heappush
 from typing import Final, Generic, TypeVar
 
@@ -17,29 +16,34 @@ SLACK: Final = 64
 
 
 class Heap(Generic[Rank]):
-    """Items of rank, time and name; the lowest rank is first, and of equal ranks the earliest time."""
+    """The lowest rank is first, and of equal ranks the one that was set first."""
 
-    def __init__(self, names: Sized, is_valid: Callable[[str, int], bool]) -> None:
-        """`names` are all names there are; `is_valid` gets the name and the time of an item."""
-        self._names = names
-        self._is_valid = is_valid
+    def __init__(self) -> None:
         self._items: list[tuple[Rank, int, str]] = []
+        self._current: dict[str, tuple[Rank, int, str]] = {}
+        """The valid item of each name: rank, number, name."""
 
-    def add(self, rank: Rank, time: int, name: str) -> None:
-        heappush(self._items, (rank, time, name))
-        if len(self._items) > 2 * len(self._names) + SLACK:
-            self._items = [item for item in self._items if self._is_valid(item[2], item[1])]
+        self._numbers = 0
+
+    def __len__(self) -> int:
+        return len(self._current)
+
+    def set(self, name: str, rank: Rank) -> None:
+        self._numbers += 1
+        item = self._current[name] = (rank, self._numbers, name)
+        heappush(self._items, item)
+        if len(self._items) > 2 * len(self._current) + SLACK:
+            self._items = list(self._current.values())
             heapify(self._items)
 
-    def first(self) -> tuple[Rank, int, str] | None:
-        """The first valid item."""
+    def discard(self, name: str) -> None:
+        self._current.pop(name, None)
+
+    def first(self) -> tuple[Rank, str] | None:
+        """The first name and its rank."""
         while self._items:
-            item = self._items[0]
-            if self._is_valid(item[2], item[1]):
-                return item
+            rank, _, name = item = self._items[0]
+            if self._current.get(name) is item:
+                return rank, name
             heappop(self._items)
         return None
-
-    def pop(self) -> tuple[Rank, int, str]:
-        """Remove the item that `first` returned, and return it."""
-        return heappop(self._items)

@@ -9,10 +9,10 @@ only for nodes that changed: thousands of pods of one template cost little more 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
 from itertools import takewhile
-from math import inf
 from typing import Any, Final, TypeAlias
 
 from .assume import AssumeCache
@@ -60,9 +60,17 @@ class _Results:
         self.fits: dict[str, Fit] = {}
         """By node: for a shape the result of `fits_shape`, for constraints of `fits_spec`."""
 
-        self.rankings: dict[Any, Heap[float]] = {}
+        self.rankings: defaultdict[Any, Heap[float]] = defaultdict(Heap)
         """The nodes that fit: for a shape by each score, negated; for constraints by `fullness`, for each size of
         nodes."""
+
+    def forget(self, name: str) -> None:
+        """The node has another version, or is gone."""
+        self.fits.pop(name, None)
+        for key, ranking in list(self.rankings.items()):
+            ranking.discard(name)
+            if not ranking:  # it was the last node of its size
+                del self.rankings[key]
 
 
 class Nodes(_LazySequence):
@@ -111,14 +119,13 @@ class Nodes(_LazySequence):
         shape = self._shape(pod)
         ranking = shape.rankings.get(score)
         if ranking is None:
-            ranking = shape.rankings[score] = Heap(self._changed, self._is_unchanged)
+            ranking = shape.rankings[score]
             for name, fit in shape.fits.items():
                 if fit:
-                    ranking.add(-score(pod, self._views[name]), self.changes, name)
-            if len(shape.rankings) > MOST_SCORES:
-                del shape.rankings[next(iter(shape.rankings))]
+                    ranking.set(name, -score(pod, self._views[name]))
+            _drop_oldest(shape.rankings, MOST_SCORES)
         first = ranking.first()
-        return None if first is None else self._views[first[2]]
+        return None if first is None else self._views[first[1]]
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -126,35 +133,22 @@ class Nodes(_LazySequence):
         """For the runtime: the nodes that changed, or whose pods changed, after the first `change` changes; all of them
         for -1."""
         later = takewhile(lambda item: item[1] > change, reversed(self._changed.items()))
-        return [self._views[name] for name, _ in later]
+        return [self._views[name] for name, _ in later][::-1]
 
-    def _is_unchanged(self, name: str, since: int) -> bool:
-        return self._changed.get(name, inf) <= since
-
-    def touch(self, name: str | None) -> None:
+    def touch(self, name: str) -> None:
         """For the runtime: the node, its pods or its membership changed."""
-        if name is None:
-            return
         view = self._cache.nodes.get(name) if self._member(name) else None
         if view is not self._views.get(name):
-            self._replace(name, view)
-        if view is not None:
-            self.changes += 1
-            self._changed.pop(name, None)
-            self._changed[name] = self.changes
-
-    def _replace(self, name: str, view: NodeView | None) -> None:
-        """The node has another version, or is gone (None): results for the former version are invalid."""
-        self.__dict__.pop("_list", None)
-        if view is not None:
-            self._views[name] = view
+            self.__dict__.pop("_list", None)
+            for results in (*self._shapes.values(), *self._constraints.values()):
+                results.forget(name)
+        self._changed.pop(name, None)
+        if view is None:
+            self._views.pop(name, None)
         else:
-            del self._views[name], self._changed[name]
-        for results in (*self._shapes.values(), *self._constraints.values()):
-            results.fits.pop(name, None)
-            if view is None:
-                # It may have been the last node of its size.
-                results.rankings = {key: each for key, each in results.rankings.items() if each.first() is not None}
+            self.changes += 1
+            self._changed[name] = self.changes
+            self._views[name] = view
 
     # --- cached results -----------------------------------------------------------------------------------------------
 
@@ -162,14 +156,15 @@ class Nodes(_LazySequence):
         """The results for pods of the same shape, up to date."""
         shape = self._cached(self._shapes, pod.demand)
         constraints = self._cached(self._constraints, pod.demand.constraints)
+        rankings = tuple(shape.rankings.items())
         for view in self.changed_since(shape.up_to):
             fit = self._fits_spec(constraints, pod, view)
-            if not fit.reasons:
-                fit = fits_room(pod, view)
-            shape.fits[view.name] = fit
-            if not fit.reasons:
-                for score, ranking in shape.rankings.items():
-                    ranking.add(-score(pod, view), self.changes, view.name)
+            fit = shape.fits[view.name] = fit if fit.reasons else fits_room(pod, view)
+            for score, ranking in rankings:
+                if fit.reasons:
+                    ranking.discard(view.name)
+                else:
+                    ranking.set(view.name, -score(pod, view))
         shape.up_to = self.changes
         return shape
 
@@ -182,25 +177,22 @@ class Nodes(_LazySequence):
         constraints = self._cached(self._constraints, pod.demand.constraints)
         for view in self.changed_since(constraints.up_to):
             if not self._fits_spec(constraints, pod, view).reasons:
-                ranking = constraints.rankings.get(view.size)
-                if ranking is None:
-                    ranking = constraints.rankings[view.size] = Heap(self._changed, self._is_unchanged)
-                ranking.add(fullness(view), self.changes, view.name)
+                constraints.rankings[view.size].set(view.name, fullness(view))
         constraints.up_to = self.changes
         if len(constraints.rankings) > MOST_SIZES:
             return None
         best = []
         for ranking in constraints.rankings.values():
-            passed: list[tuple[float, int, str]] = []
+            passed: list[tuple[float, str]] = []
             while len(passed) < MOST_PASSED and (first := ranking.first()) is not None:
-                view = self._views[first[2]]
+                view = self._views[first[1]]
                 if not fits_room(pod, view).reasons:
                     best.append(view)
                     break
-                ranking.pop()
+                ranking.discard(view.name)
                 passed.append(first)
-            for item in passed:
-                ranking.add(*item)
+            for rank, name in passed:
+                ranking.set(name, rank)
             if len(passed) == MOST_PASSED:
                 return None
         return best
@@ -215,9 +207,13 @@ class Nodes(_LazySequence):
     def _cached(self, cache: dict[Hashable, _Results], key: Hashable) -> _Results:
         """The results that are cached under `key`, new ones if there are none; drops the least recently used ones."""
         cache[key] = results = cache.pop(key, None) or _Results()
-        while len(cache) > max(FEWEST_SHAPES, CACHED_RESULTS // (len(self._views) + 1)):
-            del cache[next(iter(cache))]
+        _drop_oldest(cache, max(FEWEST_SHAPES, CACHED_RESULTS // (len(self._views) + 1)))
         return results
+
+
+def _drop_oldest(cache: dict[Any, Any], most: int) -> None:
+    while len(cache) > most:
+        del cache[next(iter(cache))]
 
 
 class Fitting(_LazySequence):

@@ -4,30 +4,27 @@ Rules:
 - The highest priority is first; pods of equal priority by age, the oldest first.
 - A pod that was taken returns by `retry`, with a delay that grows from 1 s to 10 s.
 - A parked pod waits until `wake`, at least for its delay; without `wake`, for 5 minutes.
-- A pod that changed (`add` with `changed`) does not wait, and its failures are forgotten; also when it is taken.
+- A pod whose demand or labels changed does not wait, and its failures are forgotten; also when it is taken.
 - Pods that come and go, or change, leave nothing behind, also on a standby, where no pod is ever taken.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, TypeAlias, TypeVar
+from typing import Final
 
+from .demand import Demand
 from .heap import Heap
+from .views import PodView
 
 # Same as kube-scheduler (podInitialBackoffSeconds, podMaxBackoffSeconds).
 FIRST_WAIT_SECONDS: Final = 1.0
 LONGEST_WAIT_SECONDS: Final = 10.0
 # Same as kube-scheduler (podMaxInUnschedulablePodsDuration): a safety net for changes that did not wake a pod.
 PARKED_SECONDS: Final = 300.0
-
-Order: TypeAlias = tuple[int, str]
-"""Negative priority, and creation time."""
-
-R = TypeVar("R")
 
 
 class PodState(StrEnum):
@@ -44,10 +41,11 @@ class PodState(StrEnum):
 
 
 @dataclass(slots=True)
-class _PendingPod:
-    order: Order
-    ticket: int = 0
-    """Identifies its heap item; items with an older ticket are outdated."""
+class PendingPod:
+    """A pod that waits for a node."""
+
+    pod: PodView
+    """Its newest version."""
 
     state: PodState = PodState.READY
     failures: int = 0
@@ -57,66 +55,84 @@ class _PendingPod:
     again: bool = False
     """It changed while it was taken."""
 
+    plugins: frozenset[str] = frozenset()
+    """The parts of the check that left no node for it, the last time."""
+
 
 class Pending:
     """See the module. `now` is a monotonic clock in seconds."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, _PendingPod] = {}
-        self._ready: Heap[Order] = Heap(self._entries, self._is_current)
-        self._later: Heap[float] = Heap(self._entries, self._is_current)
-        self._tickets = 0
+        self.pods: dict[str, PendingPod] = {}
+        self.parked: defaultdict[Demand, set[str]] = defaultdict(set)
+        """The UIDs of parked pods by their shape."""
 
-    def add(self, uid: str, order: Order, *, changed: bool = False) -> None:
-        """Queue `uid`; no effect when it is queued. `changed`: it differs from the pod that was tried before."""
-        entry = self._entries.get(uid)
+        self._ready: Heap[tuple[int, str]] = Heap()
+        self._later: Heap[float] = Heap()
+
+    def add(self, pod: PodView) -> None:
+        """Queue a pod, or note its newest version."""
+        entry = self.pods.get(pod.uid)
         if entry is None:
-            entry = self._entries[uid] = _PendingPod(order)
-        elif not changed:
+            entry = self.pods[pod.uid] = PendingPod(pod)
+        elif (entry.pod.demand, entry.pod.labels) == (pod.demand, pod.labels):
+            entry.pod = pod
             return
-        entry.order, entry.failures = order, 0
+        self._leave(entry)
+        entry.pod, entry.failures = pod, 0
         if entry.state is PodState.TAKEN:
             entry.again = True
         else:
-            self._make_ready(uid, entry)
+            self._move(entry, PodState.READY)
 
-    def take(self, *, now: float) -> str | None:
+    def take(self, *, now: float) -> PodView | None:
         """The next pod, or None. The caller owes a `retry` or `forget` for it."""
-        while (due := self.next_due()) is not None and due <= now:
-            uid = self._later.pop()[2]
-            self._make_ready(uid, self._entries[uid])
-        if self._ready.first() is None:
+        while (due := self._later.first()) is not None and due[0] <= now:
+            self._move(self.pods[due[1]], PodState.READY)
+        first = self._ready.first()
+        if first is None:
             return None
-        uid = self._ready.pop()[2]
-        entry = self._entries[uid]
-        entry.state, entry.again = PodState.TAKEN, False
-        return uid
+        entry = self.pods[first[1]]
+        self._leave(entry)
+        entry.state, entry.again, entry.plugins = PodState.TAKEN, False, frozenset()
+        return entry.pod
 
-    def retry(self, uid: str, *, now: float, after: float = 0.0, parked: bool = False) -> None:
+    def retry(
+        self, uid: str, *, now: float, after: float = 0.0, parked: bool = False, plugins: Iterable[str] = ()
+    ) -> None:
         """Try the pod again after its delay, and not before `after` seconds; a `parked` one also waits for `wake`."""
-        entry = self._entries.get(uid)
+        entry = self.pods.get(uid)
         if entry is None:
             return
+        entry.plugins = frozenset(plugins)
         if entry.again:
-            self._make_ready(uid, entry)
+            self._move(entry, PodState.READY)
             return
         entry.failures += 1
         wait = min(FIRST_WAIT_SECONDS * 2.0 ** min(entry.failures - 1, 10), LONGEST_WAIT_SECONDS)
         entry.earliest = now + max(wait, after)
         if parked:
-            self._add(self._later, now + PARKED_SECONDS, uid, entry, PodState.PARKED)
+            self._move(entry, PodState.PARKED, due=now + PARKED_SECONDS)
         else:
-            self._add(self._later, entry.earliest, uid, entry, PodState.WAITING)
+            self._move(entry, PodState.WAITING, due=entry.earliest)
 
-    def wake(self, uid: str) -> None:
-        """Try the pod again, after a change that may help. No effect when it is not parked."""
-        entry = self._entries.get(uid)
-        if entry is not None and entry.state is PodState.PARKED:
-            self._add(self._later, entry.earliest, uid, entry, PodState.WAITING)
+    def wake(self, uids: Iterable[str]) -> None:
+        """Try these pods again, after a change that may help. No effect on pods that are not parked."""
+        for entry in [self.pods[uid] for uid in uids if uid in self.pods]:
+            if entry.state is PodState.PARKED:
+                self._move(entry, PodState.WAITING, due=entry.earliest)
 
     def forget(self, uid: str) -> None:
         """The pod has a node, or is gone."""
-        self._entries.pop(uid, None)
+        entry = self.pods.pop(uid, None)
+        if entry is not None:
+            self._leave(entry)
+
+    def restart(self) -> None:
+        """Try all pods at once, whatever happened to them before."""
+        for entry in self.pods.values():
+            entry.failures = 0
+            self._move(entry, PodState.READY)
 
     def next_due(self) -> float | None:
         """The moment at which the next delay ends; None when no pod waits."""
@@ -125,21 +141,27 @@ class Pending:
 
     def statistics(self) -> Mapping[PodState, int]:
         """The number of pods in each state."""
-        counts = Counter(entry.state for entry in self._entries.values())
+        counts = Counter(entry.state for entry in self.pods.values())
         return {state: counts[state] for state in PodState}
 
-    # --- heaps --------------------------------------------------------------------------------------------------------
+    # --- places -------------------------------------------------------------------------------------------------------
 
-    def _make_ready(self, uid: str, entry: _PendingPod) -> None:
-        self._add(self._ready, entry.order, uid, entry, PodState.READY)
+    def _move(self, entry: PendingPod, state: PodState, *, due: float = 0.0) -> None:
+        self._leave(entry)
+        entry.state = state
+        if state is PodState.READY:
+            self._ready.set(entry.pod.uid, entry.pod.order)
+        else:
+            self._later.set(entry.pod.uid, due)
+        if state is PodState.PARKED:
+            self.parked[entry.pod.demand].add(entry.pod.uid)
 
-    def _add(self, heap: Heap[R], rank: R, uid: str, entry: _PendingPod, state: PodState) -> None:
-        """Add a new item for the pod; any older one is outdated."""
-        self._tickets += 1
-        entry.state, entry.ticket = state, self._tickets
-        heap.add(rank, entry.ticket, uid)
-
-    def _is_current(self, uid: str, ticket: int) -> bool:
-        """Whether a heap item is the newest of its pod."""
-        entry = self._entries.get(uid)
-        return entry is not None and entry.ticket == ticket
+    def _leave(self, entry: PendingPod) -> None:
+        uid = entry.pod.uid
+        self._ready.discard(uid)
+        self._later.discard(uid)
+        if entry.state is PodState.PARKED:
+            uids = self.parked[entry.pod.demand]
+            uids.discard(uid)
+            if not uids:
+                del self.parked[entry.pod.demand]

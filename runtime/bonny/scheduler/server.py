@@ -9,10 +9,9 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import chain
 from typing import Any, Final
 
 from ..calling import call, report, text_of
@@ -25,7 +24,6 @@ from ..resource import Key, Resource, has_all_of
 from ..telemetry import execute
 from .binding import BindingOutcome, outcome_of
 from .choosing import NoNode, checked, select
-from .demand import Demand
 from .fits import fits, fits_shape
 from .meters import Attempts, Result
 from .nodes import Nodes
@@ -69,21 +67,11 @@ class SchedulerServer:
         self.nodes = Nodes(self._cache, member=lambda name: Key("", name) in self._node_list)
         self.meters = Attempts()
         self._pending = Pending()
-        self._pods: dict[str, PodView] = {}
-        """The newest version of each pod that waits for a node. Pods are kept by UID, here and below."""
-
-        self._parked: dict[Demand, set[str]] = {}
-        self._last_change = 0
-        """The last change of nodes that was compared with parked pods."""
-
-        self._failed_plugins: dict[str, frozenset[str]] = {}
-        """The parts of the check that left no node for a pod, the last time."""
-
-        self._unconfirmed: dict[str, str] = {}
-        """The node of each pod whose binding was posted, with an unknown outcome."""
+        self._compared = (0, 0)
+        """The last change of nodes, and the last end of an anti-affinity, that was compared with parked pods."""
 
         self._bound: set[str] = set()
-        """Pods that the server has bound, and the stream does not show as bound yet."""
+        """UIDs of pods that the server has bound, and the stream does not show as bound yet."""
 
         self._wake = asyncio.Event()
         self._running = self._stopping = False
@@ -92,7 +80,7 @@ class SchedulerServer:
         """The last telemetry event about each selection."""
 
         streams.listeners.append(self)
-        self._cache.listeners.append(self._node_changed)
+        self._cache.listeners.append(lambda _: self._wake.set())
 
     def __str__(self) -> str:
         return f"scheduler {self.scheduler.name}"
@@ -103,32 +91,21 @@ class SchedulerServer:
 
     def unschedulable(self) -> Mapping[str, int]:
         """The number of pods without a node by the part of the check that failed; one pod can count for several."""
-        return Counter(chain.from_iterable(self._failed_plugins.values() if self._running else ()))
+        return Counter(plugin for entry in self._pending.pods.values() for plugin in entry.plugins if self._running)
 
     # --- changes from the streams -------------------------------------------------------------------------------------
 
     def pod_seen(self, pod: PodView) -> None:
         """A pod was added or changed."""
-        uid = pod.uid
         if not (pod.pending and self._owns(pod) and pod.key in self._pod_list):
-            self.pod_gone(uid)
-        elif uid not in self._bound:
-            before = self._pods.get(uid, pod)
-            changed = before.demand != pod.demand or before.labels != pod.labels
-            if changed:
-                self._parked.get(before.demand, set()).discard(uid)
-            self._pods[uid] = pod
-            self._pending.add(uid, pod.order, changed=changed)
+            self.pod_gone(pod.uid)
+        elif pod.uid not in self._bound:
+            self._pending.add(pod)
             self._wake.set()
 
     def pod_gone(self, uid: str) -> None:
         """A pod no longer waits for this scheduler: it has a node, was deleted, or has another scheduler."""
-        pod = self._pods.pop(uid, None)
-        if pod is not None:
-            self._parked.get(pod.demand, set()).discard(uid)
         self._pending.forget(uid)
-        self._unconfirmed.pop(uid, None)
-        self._failed_plugins.pop(uid, None)
         self._bound.discard(uid)
 
     def stream_advanced(self) -> None:
@@ -144,12 +121,6 @@ class SchedulerServer:
         if item is not None:
             self.pod_seen(PodView(item))
 
-    def _node_changed(self, node: str | None) -> None:
-        if node is None:
-            self._unpark(list(self._parked))
-        if self._parked:
-            self._wake.set()
-
     # --- running ------------------------------------------------------------------------------------------------------
 
     def run(self) -> Coroutine[Any, Any, None]:
@@ -161,10 +132,8 @@ class SchedulerServer:
         return self._run()
 
     async def _run(self) -> None:
-        self._pending, self._parked = Pending(), {}
         self._running = True
-        for pod in list(self._pods.values()):
-            self.pod_seen(pod)
+        self._pending.restart()
         try:
             while not self._stopping:
                 self._wake.clear()
@@ -226,14 +195,13 @@ class SchedulerServer:
 
     async def _decide_some(self) -> None:
         for _ in range(DECISIONS_AT_ONCE):
-            uid = self._pending.take(now=time.monotonic()) if self._has_slots else None
-            if uid is None:
+            pod = self._pending.take(now=time.monotonic()) if self._has_slots else None
+            if pod is None:
                 return
-            pod = self._pods[uid]
             try:
                 await call(self._decide, pod)
             except Exception as error:  # noqa: BLE001  an error while reporting affects only this pod, too
-                self._pending.retry(uid, now=time.monotonic())
+                self._pending.retry(pod.uid, now=time.monotonic())
                 report(log.error, "a scheduler failed: please report this", error, self._about(pod))
         self._wake.set()
         await asyncio.sleep(0)
@@ -241,22 +209,19 @@ class SchedulerServer:
     async def _decide(self, pod: PodView) -> None:
         began = time.monotonic()
         try:
-            chosen: Any = await call(self._choose, pod)
+            node: Any = await call(self._choose, pod)
         except NoNode as error:
-            if pod.uid in self._pods:
-                self._failed_plugins[pod.uid] = error.plugins
             self._ended(Result.UNSCHEDULABLE if error.parked else Result.ERROR, began)
-            self._wait(pod.uid, str(error), parked=error.parked)
+            self._wait(pod.uid, error)
         except Exception as error:  # noqa: BLE001  it costs this pod alone
             self._ended(Result.ERROR, began)
             # The text of the exception may contain secrets: report only its type.
-            self._wait(pod.uid, f"{self} failed with {type(error).__name__}", parked=False)
+            self._wait(pod.uid, NoNode(f"{self} failed with {type(error).__name__}", parked=False))
             report(log.warning, "choosing a node failed", error, self._about(pod))
         else:
-            pod, node = chosen
-            self._failed_plugins.pop(pod.uid, None)
-            if pod.uid in self._pods and not self._stopping:
-                self._assign(pod, node, began)
+            entry = self._pending.pods.get(pod.uid)
+            if entry is not None and not self._stopping:
+                self._assign(entry.pod, node, began)
         finally:
             self.meters.choices.observe(time.monotonic() - began)
 
@@ -264,25 +229,24 @@ class SchedulerServer:
         """Count an attempt."""
         self.meters.seconds[result].observe(time.monotonic() - began)
 
-    async def _choose(self, pod: PodView) -> tuple[PodView, NodeView]:
-        """The node for the pod, and the newest version of the pod. Raises: `NoNode`, and the scheduler's errors."""
-        node = self.nodes.named(self._unconfirmed.get(pod.uid, ""))
-        if node is None:
-            self._release(pod.uid)
-            choice = await select(self.scheduler, pod, self.nodes)
-            pod = self._pods.get(pod.uid, pod)
-            node = checked(self.scheduler, pod, self.nodes, choice)
-        return pod, node
+    async def _choose(self, pod: PodView) -> NodeView:
+        """The node for the pod. Raises: `NoNode`, and the scheduler's errors."""
+        # A pod that is still assumed has a binding with an unknown outcome: post the same one again.
+        node = self.nodes.named(self._cache.assumed_node(pod.uid))
+        if node is not None:
+            return node
+        self._cache.give_back(pod.uid)
+        choice = await select(self.scheduler, pod, self.nodes)
+        entry = self._pending.pods.get(pod.uid)
+        return checked(self.scheduler, entry.pod if entry is not None else pod, self.nodes, choice)
 
     # --- waiting ------------------------------------------------------------------------------------------------------
 
-    def _wait(self, uid: str, message: str, *, parked: bool) -> None:
-        pod = self._pods.get(uid)
-        if pod is None:  # it was deleted while its node was chosen
+    def _wait(self, uid: str, why: NoNode) -> None:
+        if uid not in self._pending.pods:  # it was deleted while its node was chosen
             return
-        self._pending.retry(uid, now=time.monotonic(), parked=parked)
-        if parked:
-            self._parked.setdefault(pod.demand, set()).add(uid)
+        self._pending.retry(uid, now=time.monotonic(), parked=why.parked, plugins=why.plugins)
+        pod, message = self._pending.pods[uid].pod, str(why)
         log.debug("no node", extra={**self._about(pod), "why": message})
         if self.scheduler.dry_run:
             return
@@ -298,23 +262,19 @@ class SchedulerServer:
             resource = {**pod.identity, "status": status}
             await self.scheduler.client.apply(POD, resource, manager=self.scheduler.name, subresource="status")
         except (Conflict, NotFound):
-            self._pending.wake(pod.uid)
+            self._pending.wake([pod.uid])
         except (ApiError, UsageError) as error:
             report(log.warning, "writing the condition failed", error, self._about(pod))
 
     def _unpark_fitting(self) -> None:
-        """Wake the parked pods of each shape that fits on a node that changed."""
-        changed, self._last_change = self.nodes.changed_since(self._last_change), self.nodes.changes
-        checked = type(self.scheduler).check is fits
-        for demand, uids in list(self._parked.items()):
-            pod = next((self._pods[uid] for uid in uids), None)
-            if pod is None or any(not checked or fits_shape(pod, node) for node in changed):
-                self._unpark([demand])
-
-    def _unpark(self, demands: Iterable[Demand]) -> None:
-        for demand in demands:
-            for uid in self._parked.pop(demand):
-                self._pending.wake(uid)
+        """Wake the parked pods of each shape that fits on a changed node; all of them when an anti-affinity ended."""
+        (change, lifted), self._compared = self._compared, (self.nodes.changes, self._cache.lifted)
+        changed = self.nodes.changed_since(change)
+        everything = lifted != self._cache.lifted or (changed and type(self.scheduler).check is not fits)
+        for uids in list(self._pending.parked.values()):
+            pod = self._pending.pods[next(iter(uids))].pod
+            if everything or any(fits_shape(pod, node) for node in changed):
+                self._pending.wake(list(uids))
 
     # --- binding ------------------------------------------------------------------------------------------------------
 
@@ -326,7 +286,6 @@ class SchedulerServer:
             self._settled(pod.uid)
             self._ended(Result.SCHEDULED, began)
         else:
-            self._unconfirmed[pod.uid] = node.name
             self._spawn(self._bind(pod, node, began))
 
     async def _bind(self, pod: PodView, node: NodeView, chosen: float) -> None:
@@ -337,18 +296,17 @@ class SchedulerServer:
         except Exception as caught:  # noqa: BLE001  only this pod is tried again
             error = caught
             outcome = await outcome_of(caught, client=self.scheduler.client, pod=pod, node=node)
-        about = {**self._about(pod), "node": node.name}
-        measured = {"duration": time.monotonic() - began}
-        bound = outcome is BindingOutcome.BOUND
-        if outcome not in (BindingOutcome.BOUND, BindingOutcome.UNKNOWN):
-            self._release(pod.uid)
+        if outcome in (BindingOutcome.SETTLED, BindingOutcome.REFUSED):
+            self._cache.give_back(pod.uid)
         if outcome is BindingOutcome.SETTLED:
             self.pod_gone(pod.uid)
             return
+        about, measured = {**self._about(pod), "node": node.name}, {"duration": time.monotonic() - began}
+        bound = outcome is BindingOutcome.BOUND
         self.meters.bindings["Success" if bound else "Error"].observe(measured["duration"])
         self._ended(Result.SCHEDULED if bound else Result.ERROR, chosen)
         if bound:
-            if pod.uid in self._pods:
+            if pod.uid in self._pending.pods:
                 self._settled(pod.uid)
             message = f"Successfully assigned {pod.key} to {node.name}"
             self._recorder.record(pod.identity, Event(EventType.NORMAL, "Scheduled", "Binding", message))
@@ -362,11 +320,6 @@ class SchedulerServer:
         execute("bonny.scheduler.binding.failed", measured, {**about, "error": error})
         if error is not None:
             report(log.warning, "binding failed", error, about)
-
-    def _release(self, uid: str) -> None:
-        """Stop counting the pod on its node: it is not bound."""
-        self._cache.give_back(uid)
-        self._unconfirmed.pop(uid, None)
 
     def _settled(self, uid: str) -> None:
         """Nothing is left to do for the pod, which the stream does not show as bound yet."""

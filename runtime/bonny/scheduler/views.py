@@ -139,21 +139,13 @@ class Usage:
             del self.pods[pod.uid]
 
 
-class _NodeSpec(msgspec.Struct, frozen=True, gc=False):
-    unschedulable: bool = False
-    taints: tuple[Taint, ...] = ()
-
-
-class _NodeStatus(msgspec.Struct, frozen=True, gc=False):
-    allocatable: dict[str, str] = {}
-
-
 class _Node(msgspec.Struct, frozen=True, gc=False):
-    spec: _NodeSpec = _NodeSpec()
-    status: _NodeStatus = _NodeStatus()
+    spec: dict[str, Any] = {}
+    status: dict[str, msgspec.Raw] = {}
 
 
 _decode_node: Final = msgspec.json.Decoder(_Node).decode
+_decode_amounts: Final = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class NodeView(_View):
@@ -176,17 +168,18 @@ class NodeView(_View):
     @property
     def unschedulable(self) -> bool:
         """Whether it is cordoned."""
-        return self._decoded.spec.unschedulable
+        return bool(self._decoded.spec.get("unschedulable"))
 
-    @property
+    @cached_property
     def taints(self) -> tuple[Taint, ...]:
         """Its taints, each with `key`, `value` and `effect`."""
-        return self._decoded.spec.taints
+        return msgspec.convert(self._decoded.spec.get("taints", ()), tuple[Taint, ...])
 
     @cached_property
     def allocatable(self) -> Mapping[str, int]:
         """Resources that it has for pods: CPU in thousandths, everything else in units."""
-        return amounts({name: nano(amount) for name, amount in self._decoded.status.allocatable.items()})
+        listed = _decode_amounts(self._decoded.status.get("allocatable", b"{}"))
+        return amounts({name: nano(amount) for name, amount in listed.items()})
 
     @cached_property
     def scored(self) -> tuple[int, int]:

@@ -139,7 +139,7 @@ def test_the_newest_version_of_a_pod_is_kept_and_no_other() -> None:
     known.see_pod(newest)
 
     assert known.nodes["n1"].usage.pods == {"uid-p1": newest}
-    assert known._placed["uid-p1"].pod is newest
+    assert known._placed["uid-p1"][0] is newest
 
 
 class Cluster(RuleBasedStateMachine):

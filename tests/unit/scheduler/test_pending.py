@@ -2,27 +2,56 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bonny.scheduler import heap
 from bonny.scheduler.heap import SLACK
-from bonny.scheduler.pending import PARKED_SECONDS, Order, Pending, PodState
+from bonny.scheduler.pending import PARKED_SECONDS, Pending, PodState
+from bonny.scheduler.views import PodView
+from tests.support.scheduling import item, pod
 
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+Order = tuple[int, str]
+"""Negative priority, and creation time."""
+
+VERSIONS = count()
+
+
+def view(uid: str, order: Order, *, changed: bool = False) -> PodView:
+    """A version of a pod; `changed`: with labels that no other version has."""
+    priority, created = order
+    labels = {"version": str(next(VERSIONS))} if changed else {}
+    return PodView(item(pod(uid, priority=-priority, labels=labels), uid=uid, created=created))
+
+
+def add(pending: Pending, uid: str, order: Order, *, changed: bool = False) -> None:
+    """Show a pod; without `changed` with the labels that it has already."""
+    entry = pending.pods.get(uid)
+    if entry is not None and not changed:
+        pending.add(entry.pod)
+    else:
+        pending.add(view(uid, order, changed=changed))
+
+
+def taken_from(pending: Pending, *, now: float) -> str | None:
+    taken = pending.take(now=now)
+    return None if taken is None else taken.uid
 
 
 def queue(**orders: Order) -> Pending:
     pending = Pending()
     for uid, order in orders.items():
-        pending.add(uid, order)
+        add(pending, uid, order)
     return pending
 
 
 def drained(pending: Pending, *, now: float = 0.0) -> list[str]:
     found = []
-    while (uid := pending.take(now=now)) is not None:
+    while (uid := taken_from(pending, now=now)) is not None:
         found.append(uid)
     return found
 
@@ -37,8 +66,8 @@ def test_the_highest_priority_is_first_and_of_equals_the_oldest() -> None:
 def test_pods_are_taken_in_order_each_once(orders: list[Order]) -> None:
     pending = Pending()
     for number, order in enumerate(orders):
-        pending.add(str(number), order)
-        pending.add(str(number), order)
+        add(pending, str(number), order)
+        add(pending, str(number), order)
 
     assert drained(pending) == [str(number) for _, number in sorted(zip(orders, range(len(orders)), strict=True))]
 
@@ -46,11 +75,11 @@ def test_pods_are_taken_in_order_each_once(orders: list[Order]) -> None:
 def test_a_pod_that_was_tried_comes_back_after_ever_longer_waits() -> None:
     pending, now, waits = queue(a=(0, OLD)), 0.0, []
     for _ in range(6):
-        assert pending.take(now=now) == "a"
+        assert taken_from(pending, now=now) == "a"
         pending.retry("a", now=now)
         due = pending.next_due()
         assert due is not None
-        assert pending.take(now=due - 0.01) is None
+        assert taken_from(pending, now=due - 0.01) is None
         waits.append(due - now)
         now = due
 
@@ -59,7 +88,7 @@ def test_a_pod_that_was_tried_comes_back_after_ever_longer_waits() -> None:
 
 def test_the_servers_advice_is_a_floor() -> None:
     pending = queue(a=(0, OLD))
-    pending.take(now=0.0)
+    taken_from(pending, now=0.0)
 
     pending.retry("a", now=0.0, after=7.0)
 
@@ -68,62 +97,62 @@ def test_the_servers_advice_is_a_floor() -> None:
 
 def test_a_parked_pod_waits_for_a_change_and_not_for_less_than_its_wait() -> None:
     pending = queue(a=(0, OLD))
-    pending.take(now=0.0)
+    taken_from(pending, now=0.0)
     pending.retry("a", now=0.0, parked=True)
-    assert pending.take(now=100.0) is None
+    assert taken_from(pending, now=100.0) is None
 
-    pending.wake("a")
+    pending.wake(["a"])
 
-    assert pending.take(now=100.0) == "a"
+    assert taken_from(pending, now=100.0) == "a"
     pending.retry("a", now=100.0, parked=True)
-    pending.wake("a")
-    assert pending.take(now=101.9) is None
-    assert pending.take(now=102.0) == "a"
+    pending.wake(["a"])
+    assert taken_from(pending, now=101.9) is None
+    assert taken_from(pending, now=102.0) == "a"
 
 
 def test_a_parked_pod_is_tried_after_five_minutes_whatever_was_overlooked() -> None:
     pending = queue(a=(0, OLD))
-    pending.take(now=0.0)
+    taken_from(pending, now=0.0)
     pending.retry("a", now=0.0, parked=True)
 
     assert pending.next_due() == PARKED_SECONDS == 300.0
-    assert pending.take(now=300.0) == "a"
+    assert taken_from(pending, now=300.0) == "a"
 
 
 def test_what_changed_does_not_wait_and_its_failures_are_forgotten() -> None:
     pending = queue(a=(0, OLD))
     for now in (0.0, 100.0):
-        pending.take(now=now)
+        taken_from(pending, now=now)
         pending.retry("a", now=now, parked=True)
 
-    pending.add("a", (0, OLD))
-    assert pending.take(now=100.0) is None
-    pending.add("a", (0, OLD), changed=True)
+    add(pending, "a", (0, OLD))
+    assert taken_from(pending, now=100.0) is None
+    add(pending, "a", (0, OLD), changed=True)
 
-    assert pending.take(now=100.0) == "a"
+    assert taken_from(pending, now=100.0) == "a"
     pending.retry("a", now=100.0)
     assert pending.next_due() == 101.0
 
 
 def test_what_changed_while_it_was_taken_comes_back_at_once() -> None:
     pending = queue(a=(0, OLD))
-    pending.take(now=0.0)
-    pending.add("a", (0, OLD), changed=True)
-    assert pending.take(now=0.0) is None, "it was handed out twice"
+    taken_from(pending, now=0.0)
+    add(pending, "a", (0, OLD), changed=True)
+    assert taken_from(pending, now=0.0) is None, "it was handed out twice"
 
     pending.retry("a", now=0.0, parked=True)
 
-    assert pending.take(now=0.0) == "a"
+    assert taken_from(pending, now=0.0) == "a"
 
 
 def test_a_forgotten_pod_does_not_come_back() -> None:
     pending = queue(a=(0, OLD), b=(0, NEW))
-    pending.take(now=0.0)
+    taken_from(pending, now=0.0)
     pending.forget("a")
     pending.forget("b")
 
     pending.retry("a", now=0.0)
-    pending.wake("a")
+    pending.wake(["a"])
 
     assert drained(pending, now=1000.0) == []
     assert pending.next_due() is None
@@ -132,7 +161,7 @@ def test_a_forgotten_pod_does_not_come_back() -> None:
 def test_statistics_say_how_many_stand_where() -> None:
     pending = queue(a=(0, OLD), b=(1, OLD), c=(2, OLD), d=(3, OLD))
     for _ in range(3):
-        pending.take(now=0.0)
+        taken_from(pending, now=0.0)
     pending.retry("a", now=0.0)
     pending.retry("b", now=0.0, parked=True)
 
@@ -152,10 +181,10 @@ def test_no_pod_is_lost_and_none_is_handed_out_twice(steps: list[tuple[str, int]
         uid = str(number)
         match what:
             case "add" | "anew":
-                pending.add(uid, (number, OLD), changed=what == "anew")
+                add(pending, uid, (number, OLD), changed=what == "anew")
                 known.add(uid)
             case "take":
-                found = pending.take(now=now)
+                found = taken_from(pending, now=now)
                 assert found not in taken
                 if found is not None:
                     taken.add(found)
@@ -163,7 +192,7 @@ def test_no_pod_is_lost_and_none_is_handed_out_twice(steps: list[tuple[str, int]
                 taken.discard(uid)
                 pending.retry(uid, now=now) if what == "retry" else pending.retry(uid, now=now, parked=True)
             case "wake":
-                pending.wake(uid)
+                pending.wake([uid])
             case "forget":
                 pending.forget(uid)
                 known.discard(uid)
@@ -179,12 +208,12 @@ def test_pods_that_come_and_go_or_change_leave_nothing_behind(parked: bool) -> N
     """Regression: nobody takes a pod on a standby, so each that came and went left its place, for ever."""
     pending = queue(stays=(5, OLD))
     for number in range(1_000):
-        pending.add(str(number), (0, OLD))
+        add(pending, str(number), (0, OLD))
         if parked:
-            assert pending.take(now=0.0) == str(number)
+            assert taken_from(pending, now=0.0) == str(number)
             pending.retry(str(number), now=0.0, parked=True)
-            pending.wake(str(number))
-        pending.add("stays", (5, OLD), changed=True)
+            pending.wake([str(number)])
+        add(pending, "stays", (5, OLD), changed=True)
         pending.forget(str(number))
 
     assert max(len(pending._ready._items), len(pending._later._items)) <= 2 * 2 + SLACK + 1
@@ -208,17 +237,17 @@ def test_taking_out_void_places_changes_no_order(steps: list[tuple[str, int]]) -
                 patch.setattr(heap, "SLACK", slack)
                 match step:
                     case "add" | "change":
-                        pending.add(uid, (number, OLD), changed=step == "change")
+                        add(pending, uid, (number, OLD), changed=step == "change")
                     case "forget":
                         pending.forget(uid)
                     case "take":
-                        seen.append(pending.take(now=now))
+                        seen.append(taken_from(pending, now=now))
                     case "retry" if uid in taken:
                         pending.retry(uid, now=now)
                     case "park" if uid in taken:
                         pending.retry(uid, now=now, parked=True)
                     case "wake":
-                        pending.wake(uid)
+                        pending.wake([uid])
             assert len(set(seen)) <= 1
             taken |= {known for known in seen if known is not None}
             taken -= {uid} if step in ("forget", "retry", "park") else set()
