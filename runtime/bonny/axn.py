@@ -117,7 +117,7 @@ class Axn(Generic[V_co]):
     def __post_init__(self) -> None:
         self._stages = Stages(self._controller.stages, controller=type(self._controller).__name__)
 
-    # --- what happened ------------------------------------------------------------------------------------------------
+    # --- the object and the reason ------------------------------------------------------------------------------------
 
     @property
     def spec(self: Axn[HasSpec[S]]) -> S:

@@ -41,7 +41,7 @@ from .resource import Key, Resource
 
 V_co = TypeVar("V_co", covariant=True)
 if TYPE_CHECKING:
-    # The axn of the handlers: those of a subclass may take another class of it (`axn_class`).
+    # The axn of the handlers: handlers of a subclass may take another class of it (`axn_class`).
     Axn_co = TypeVar("Axn_co", bound=Axn[Any], covariant=True, default=Axn[V_co])
 else:  # a default with a variable would have to stand in the brackets of a generic subclass
     Axn_co = TypeVar("Axn_co", covariant=True, default=Any)
@@ -128,7 +128,7 @@ class Controller(OfKinds, HasLifespan, Generic[V_co, Axn_co]):
     axn_class: ClassVar[type[Reconcile[Any]]] = Reconcile
     """The class of the axns that handlers and steps get. Default: `bonny.steps.Reconcile`, an `Axn`."""
 
-    # --- what users define --------------------------------------------------------------------------------------------
+    # --- methods to define --------------------------------------------------------------------------------------------
     # Typed so that both an `async def` and a `def` fit as what overrides them.
 
     def reconcile(self, axn: Axn_co) -> Awaitable[None] | None:  # type: ignore[misc]

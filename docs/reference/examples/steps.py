@@ -1,6 +1,6 @@
 """The examples are about the Widget of [widgets.py](examples/widgets.py) and its controller `Publishes`; each is run
-by a test. What needs an API server gets a real one as `sandbox`, and [serving](../../tests/support/serving.py) runs an
-operator in a thread.
+by a test. An example that needs an API server gets a real one as `sandbox`, and
+[serving](../../tests/support/serving.py) runs an operator in a thread.
 """
 
 from __future__ import annotations

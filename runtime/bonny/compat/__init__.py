@@ -1,4 +1,4 @@
-"""Compat: what `Bonny.Axn` and `:telemetry` had besides, for operators that are ported from Elixir.
+"""Compat: more names of `Bonny.Axn` and `:telemetry`, for operators that are ported from Elixir.
 
     from bonny import compat
 

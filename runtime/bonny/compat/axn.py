@@ -51,7 +51,7 @@ class Axn(Reconcile[V_co]):
     _before_apply_status: list[BeforeApplyStatus] = field(init=False, default_factory=list)
     _before_emit_event: list[BeforeEmitEvent] = field(init=False, default_factory=list)
 
-    # --- what happened ------------------------------------------------------------------------------------------------
+    # --- the object and the reason ------------------------------------------------------------------------------------
 
     @property
     def operator(self) -> str:

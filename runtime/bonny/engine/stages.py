@@ -39,7 +39,7 @@ class Stages:
         self._current, self._passed = None, self._passed + 1
 
     def conditions(self, why: ReconcileFailure | None, *, generation: int | None) -> list[Resource]:
-        """The conditions of the stages that began, and of those that wait for one.
+        """The conditions of the stages that began, and of stages that wait for one of them.
 
         `why`: the reason why the reconcile is not complete.
         """

@@ -43,7 +43,7 @@ class State(NamedTuple):
 
     packages: tuple[str, ...]
     users: tuple[str, ...]
-    """What uses it: classes, options and modules of this repository."""
+    """Classes, options and modules of this repository that use it."""
 
 
 def states(project: Project) -> list[State]:
@@ -199,7 +199,7 @@ def _digest(data: bytes) -> str:
 
 
 def _users(project: Project) -> dict[str, list[str]]:
-    """What uses each extra: classes and options of the operator, and else the modules that import it."""
+    """The users of each extra: classes and options of the operator, or else modules that import it."""
     users: dict[str, list[str]] = {}
     try:
         operator = project.load_operator()
