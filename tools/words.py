@@ -43,7 +43,7 @@ CHECKED: Final = ("README.md", "CONTRIBUTING.md", "docs/", TEMPLATE, "examples/"
 LEFT_OUT: Final = ("docs/decisions/", "docs/reference/examples/", "tools/words.py")
 # The most findings that each file or folder may have. Lowered whenever there are fewer, never raised.
 MOST: Final = {
-    "CHANGELOG.md": 27,
+    "CHANGELOG.md": 0,
     "docs/reference/": 14,
     "runtime/bonny/": 5,
     "runtime/bonny_dev/": 0,
