@@ -213,6 +213,6 @@ def missing(error: ImportError) -> MissingExtra | None:
 
 def unused_variables(environ: Mapping[str, str]) -> Iterator[MissingExtra]:
     """An error for each variable in `environ` that has no effect, because its extra is not present."""
-    for name, extra in listed().items():
-        if not is_present(name):
-            yield from (MissingExtra(variable, name) for variable in extra.variables if environ.get(variable))
+    given = {name for name, text in environ.items() if text not in ("", "none")}
+    absent = ((name, extra) for name, extra in listed().items() if not is_present(name))
+    return (MissingExtra(each, name) for name, extra in absent for each in extra.variables if each in given)
