@@ -71,15 +71,17 @@ def test_a_refusal_that_repeats_megabytes_is_shortened_at_once(name: str) -> Non
 def test_what_is_cut_off_a_path_is_not_a_part_of_a_key() -> None:
     path = 'spec.data["' + "hunter2" * 1000 + '"].value'
 
-    assert without_values("invalid", (Cause("FieldValueInvalid", path, "bad"),)).startswith("spec.data: Invalid; ")
+    failure = Failure(422, "Invalid", "invalid", causes=(Cause("FieldValueInvalid", path, "bad"),))
+    assert without_values(failure).startswith("spec.data[...: Invalid; ")
 
 
-def test_the_hundred_first_cause_is_counted_out() -> None:
+def test_the_ninth_cause_is_counted_out() -> None:
     causes = tuple(Cause("FieldValueRequired", f"spec.f{number}", "Required value") for number in range(500))
     error = refusal(Failure(422, "Invalid", "invalid", causes=causes), verb="apply", resource="pods default/a")
 
     assert "spec.f0: Required; " in str(error)
-    assert "92 more" in str(error)
+    assert "492 more" in str(error)
+    assert "spec.f8" not in str(error)
 
 
 @pytest.mark.parametrize("pattern", [",a", "(", "(,", "a,(", ",(a)", " ", ")", "a in (b,c),"])

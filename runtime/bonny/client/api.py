@@ -39,7 +39,7 @@ from ..kinds import Kind
 from ..naming import is_object_name
 from ..resource import Key, Resource, has_all_of, key_of, owners_of, printable
 from .config import Cluster, Connection
-from .errors import NotLeading, Unreachable, refusal, without_values
+from .errors import LEFT_OUT, NotLeading, Unreachable, refusal
 from .http.connection import FOREVER
 from .metering import Requests
 from .transport import Answer, Headers, StreamAnswer, Transport
@@ -61,6 +61,12 @@ THROTTLED_SECONDS: Final = 1.0
 
 # Deprecations and admission policies: far fewer than this, unless a text names each object.
 WARNINGS_KEPT: Final = 1_000
+# Warnings of names alone. Any other one is the text of a policy or a webhook, which may quote the object.
+OF_NAMES: Final = re.compile(
+    r"[\w./-]+ \w+ is deprecated(?: in v[\d.]+\+(?:, unavailable in v[\d.]+\+)?)?(?:; use [\w./-]+ \w+)?|"
+    r'unknown field "[\w.$/\[\]-]+"',
+    re.ASCII,
+)
 WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 # Not printable in YAML, or a line break there (YAML 1.2, sections 5.1 and 5.4); ordinary characters in JSON.
@@ -413,7 +419,8 @@ class Client:
     def _warn(self, header: str) -> None:
         """Log warnings of the API server, such as deprecated versions, each text once."""
         for quoted in WARNING.findall(header):
-            text = without_values(quoted.replace('\\"', '"'))
+            text = quoted.replace('\\"', '"')
+            text = text if OF_NAMES.fullmatch(text) else LEFT_OUT
             if text not in self._warnings and len(self._warnings) < WARNINGS_KEPT:
                 self._warnings.add(text)
                 log.warning("the API server warns", extra={"warning": text})

@@ -18,14 +18,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Final
 
 import msgspec
 
 from ..calling import text_of
-from ..core.objects import Cause, Failure
+from ..core.objects import LONGEST_MESSAGE, Cause, Failure
 from ..errors import ApiError
 from ..resource import printable
 
@@ -114,47 +113,26 @@ CLASSES: Final[dict[int, type[Refusal]]] = {
 
 READS: Final = ("get", "list", "watch")
 LEFT_OUT: Final = "details that may quote the object are left out: `kubectl apply --dry-run=server` shows them"
+IMMUTABLE: Final = "field is immutable"
 MISSING_RULE: Final = "; missing rule: "
-JUDGED: Final = (400, 403, 409, 422, 500)
+JUDGED: Final = (400, 403, 422, 500)
 """The answers that a dry run would give again: the object is refused, not the moment or the caller."""
 CAUSES_SHOWN: Final = 8
-# A refusal repeats values of megabytes: so many bytes of each text, and so many causes, are looked at.
+# A refusal repeats values of megabytes: so many bytes of each text are looked at, and shown of each word.
 MOST_TEXT: Final = 4096
-MOST_CAUSES: Final = 100
+LONGEST_WORD: Final = 256
 
-
-# The API server's own texts, made of constants, NAMEs and amounts, one a line: of RBAC, and where a reason says too
-# little. The text of a policy or a webhook is left out, except for its name: it may contain any value.
-_MESSAGES: Final = r"""
-User "[^"]+" cannot \w+ resource "NAME" in API group "[\w.-]*"(?: in the namespace "NAME"| at the cluster scope)?
-must have cluster-admin privileges to use the aggregationRule$
-(?:object is being deleted: )?NAME "NAME" (?:not found|already exists)$
-Operation cannot be fulfilled on NAME "NAME": the (?:object has been modified|\w+ in the precondition \(NAME\)).*$
-exceeded quota: NAME requested: NAME used: NAME limited: NAME|failed quota: NAME must specify [\w./,;: -]+
-\[?(?:(?:, )?m(?:ax|in)imum \S+ usage per \w+ is [\w.]+(?:, but \w+ is [\w.]+|\. +No \w+ is specified))+]?
-unable to create new content in namespace NAME because it is being terminated
-ValidatingAdmissionPolicy 'NAME' with binding 'NAME' denied request
-admission webhook "NAME" denied the request|Internal error occurred: failed calling webhook "NAME"
-(?:would )?violates? PodSecurity "NAME": .*$|CustomResourceDefinition.apiextensions.k8s.io "NAME" is invalid: [\s\S]*$
-etcdserver: [a-z ,]+$|rpc error: code = \w+ desc = trying to send message [a-z \d(.)]+$|the answer is not JSON$
-NAME NAME is deprecated(?: in NAME(?: unavailable in NAME)?)?(?:;? use NAME NAME)?|unknown field "NAME"$
-"""
-# How the API server says that a field cannot be changed, or who owns it; and that it cannot read a value, of which it
-# names no field.
-_PHRASES: Final = r"""
-field is immutable(?: when `immutable` is set)?|may not change once set|cannot change roleRef
-updates to \w+ spec for fields other than [a-zA-Z', ]+ are forbidden
-pod updates may not change fields other than(?:[ ,]`[\w.\[\]*]+`)*
-conflict with "[^"]+"(?: with subresource "\w+")?(?: using [\w/.]+)?
-cannot unmarshal \w+ into Go struct field [\w.]+ of type [\w.]+|illegal base64 data at input byte \d+
-quantities must match the regular expression
-"""
-
-
-# Both from the first word on: a policy and a webhook may write the same words in their texts.
+# How the API server says that a field cannot be changed: the reason of the cause is Invalid or Forbidden.
+_IMMUTABLE: Final = (IMMUTABLE, "may not change", "cannot change roleRef", "spec for fields other than")
+# How an answer with status 500 begins if the object is not valid (tried, 1.36).
+_UNFIT: Final = re.compile(
+    "failed to (?:create typed patch|convert new) object|etcdserver: request is too large|"
+    "rpc error: code = ResourceExhausted desc = trying to send message larger than max"
+)
+# How RBAC refuses a request, from the first word on: a policy and a webhook may write the same words in their texts.
 _DENIED: Final = re.compile(
     r'(?:[^\s"]+ (?:"[^\s"]+" )?is forbidden: )?User "[^"]+" cannot (\w+) resource "([^\s"]+)" in API group '
-    r'"([\w.-]*)"',
+    r'"([\w.-]*)"(?: in the namespace "[^\s"]+"| at the cluster scope)?',
     re.ASCII,
 )
 # How RBAC refuses a Role, or a binding: it names the rules that the user does not have.
@@ -165,71 +143,53 @@ _ESCALATION: Final = re.compile(
 _RULE: Final = re.compile(r"^{(.*)}", re.MULTILINE)
 _KEY_OF_RULE: Final = re.compile(r'(\w+):\[((?:"(?:[^"\\]|\\.)*" ?)*)\]')
 _WORD: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
-
-
-def _any_of(lines: str) -> str:
-    return "|".join(lines.strip().splitlines()).replace("NAME", r"[^\s\"']+")
-
-
-_MESSAGE: Final = re.compile(_any_of(rf'(?:NAME (?:"NAME" )?is forbidden: )?(?:{_any_of(_MESSAGES)})'), re.ASCII)
-_PHRASE: Final = re.compile(_any_of(_PHRASES), re.ASCII)
-# How server-side apply reports a field that does not fit its schema: by a 500, without causes (tried, 1.36).
-_UNTYPED: Final = re.compile(
-    r"(?:^[ \t]*|Kind=\w+\): )(\.(?:[\w./$-]|\[[\w=\",.-]*\])+): (expected [a-z]+|field not declared in schema|"
-    r"duplicate entries for key \[[\w=\",.-]*\]|element \d+: associative list with keys)",
-    re.ASCII | re.MULTILINE,
-)
 # The keys of items in a path. A `name` is needed to find the item; any other key may be a value.
 # One without an end goes to the end of the text: otherwise its end would be searched for from each quote in it.
 _KEY: Final = re.compile(r'(\[name="[\w.-]*")|"[^"\\]*(?:\\.[^"\\]*)*"?', re.ASCII)
-_FIRST_KEY: Final = re.compile(r'[\["]')
-# Invalid objects that are answered with a 500.
-_UNFIT: Final = re.compile(
-    "failed to (?:create typed patch|convert new) object|etcdserver: .* too large|.* larger than max"
-)
 
 
-def _without_keys(path: str) -> str:
-    """A longer path ends before its first key: a part of a key may be a part of a secret."""
-    if len(path) > MOST_TEXT:
-        path = _FIRST_KEY.split(path[:MOST_TEXT], maxsplit=1)[0]
-    return _KEY.sub(lambda key: key[1] or "...", path)
+def _reason(text: str) -> str:
+    """A reason is a constant, such as `FieldValueInvalid`; anything else is left out."""
+    return text.removeprefix("FieldValue")[:LONGEST_WORD] if text.isalpha() else ""
 
 
-def without_values(message: str, causes: Sequence[Cause] = ()) -> str:
-    """The parts of the API server's text without values of objects, which may be secret."""
-    if escalation := _ESCALATION.match(message):
-        return f"{escalation[1]}{escalation[2]}"
-    if whole := _MESSAGE.match(message):
-        return message if whole[0] == message else f"{whole[0]}; {LEFT_OUT}"
-    errors: list[tuple[str, str]] = [
-        (f"{_without_keys(cause.field)}: {cause.reason.removeprefix('FieldValue')}", phrase[0] if phrase else "")
-        for cause in causes[:MOST_CAUSES]
-        if cause.reason and cause.field not in ("", "<nil>")
-        for phrase in (_PHRASE.search(cause.message[:MOST_TEXT]),)
-    ]
-    message = message[:MOST_TEXT]
-    errors = errors or _UNTYPED.findall(_without_keys(message))
-    if not errors and (phrase := _PHRASE.search(message)):
-        errors = [("", phrase[0])]
-    texts = list(dict.fromkeys(": ".join(filter(None, parts)) for parts in errors))
-    if len(texts) > CAUSES_SHOWN:
-        texts[CAUSES_SHOWN:] = [f"{len(texts) - CAUSES_SHOWN} more"]
-    return "; ".join(texts if errors and all(phrase for _, phrase in errors) else [*texts, LEFT_OUT])
+def _told(cause: Cause) -> str:
+    path = _KEY.sub(lambda key: key[1] or "...", cause.field[:MOST_TEXT])[:LONGEST_WORD]
+    fixed = any(phrase in cause.message[:MOST_TEXT] for phrase in _IMMUTABLE)
+    return ": ".join(filter(None, (path, _reason(cause.reason), IMMUTABLE if fixed else "")))
 
 
-def _missing_rules(message: str) -> list[dict[str, list[str]]]:
-    """The rules that RBAC misses, as a Role writes them; one for all resources that need the same."""
+def without_values(failure: Failure) -> str:
+    """The reasons and fields of a refusal; nothing else of it, because values of an object may be secret."""
+    unfit = _UNFIT.match(failure.message)
+    texts = [_told(cause) for cause in failure.causes[:CAUSES_SHOWN] if cause.field not in ("", "<nil>")]
+    if len(failure.causes) > CAUSES_SHOWN:
+        texts.append(f"{len(failure.causes) - CAUSES_SHOWN} more")
+    texts = texts or [unfit[0] if unfit else _reason(failure.reason)]
+    if failure.message and failure.code in JUDGED and not all(text.endswith(IMMUTABLE) for text in texts):
+        texts.append(LEFT_OUT)
+    return "; ".join(filter(None, texts))
+
+
+def _of_rbac(message: str) -> tuple[str, list[dict[str, list[str]]]]:
+    """A refusal by RBAC, and the rules that it misses as a Role writes them; none if RBAC did not refuse.
+
+    It names users, resources and rules, never values of objects.
+    """
     if denied := _DENIED.match(message):
-        return [{"apiGroups": [denied[3]], "resources": [denied[2]], "verbs": [denied[1]]}]
+        return denied[0], [{"apiGroups": [denied[3]], "resources": [denied[2]], "verbs": [denied[1]]}]
+    escalation = _ESCALATION.match(message)
+    if escalation is None:
+        return "", []
     merged: dict[str, dict[str, list[str]]] = {}
-    if escalation := _ESCALATION.match(message):
-        for line in _RULE.findall(message[escalation.end() :][:MOST_TEXT]):
-            rule = {name[0].lower() + name[1:]: _WORD.findall(words) for name, words in _KEY_OF_RULE.findall(line)}
-            rule = {"apiGroups" if name == "aPIGroups" else name: words for name, words in rule.items()}
-            others = {name: words for name, words in rule.items() if name != "resources"}
-            merged.setdefault(str(others), {**rule, "resources": []})["resources"] += rule.get("resources", ())
-    return [{name: words for name, words in rule.items() if words} for rule in merged.values()]
+    for line in _RULE.findall(message[escalation.end() :][:MOST_TEXT]):
+        found = _KEY_OF_RULE.findall(line.replace("APIGroups:", "ApiGroups:", 1))
+        rule = {name[0].lower() + name[1:]: _WORD.findall(words) for name, words in found}
+        # One rule for all resources that need the same.
+        others = {name: words for name, words in rule.items() if name != "resources"}
+        merged.setdefault(str(others), {**rule, "resources": []})["resources"] += rule.get("resources", ())
+    rules = [{name: words for name, words in rule.items() if words} for rule in merged.values()]
+    return f"{escalation[1]}{escalation[2]}", rules
 
 
 shows_values: Final[ContextVar[bool]] = ContextVar("shows_values", default=False)
@@ -241,17 +201,18 @@ def refusal(failure: Failure, *, verb: str, resource: str) -> Refusal:
 
     The answer to a read is not changed, except for Secrets: no object was sent that it could quote.
     """
-    message, kind = failure.message, CLASSES.get(failure.code, ServerError)
-    if failure.code == 500 and _UNFIT.match(message):
+    kind = CLASSES.get(failure.code, ServerError)
+    if failure.code == 500 and _UNFIT.match(failure.message):
         kind = Invalid
     if kind is NotFound and failure.reason != "NotFound":
         kind = NotServed
-    if message and (verb not in READS or resource.partition(" ")[0] == "secrets"):
-        message = without_values(message, failure.causes)
-        if message == LEFT_OUT and failure.code not in JUDGED:
-            message = failure.reason or kind.default_message
-    error = kind(verb=verb, resource=resource, failure=msgspec.structs.replace(failure, message=message))
-    if rules := _missing_rules(failure.message) if kind is Forbidden else []:
+    text, rules = _of_rbac(failure.message[:LONGEST_MESSAGE]) if kind is Forbidden else ("", [])
+    shown = failure
+    if text or verb not in READS or resource.partition(" ")[0] == "secrets":
+        message, reason = text or without_values(failure) or kind.default_message, _reason(failure.reason)
+        shown = msgspec.structs.replace(failure, message=message, reason=reason)
+    error = kind(verb=verb, resource=resource, failure=shown)
+    if rules:
         error.args = (f"{error}{MISSING_RULE}{', '.join(map(json.dumps, rules))}",)
     elif shows_values.get():
         error.whole_message = failure.message

@@ -19,14 +19,13 @@ apply to an existing object carries the live object's UID. A foreign object is r
 from __future__ import annotations
 
 import logging
-import re
 import secrets
 import time
 from collections.abc import Awaitable, Mapping
 from functools import cache
 from typing import Any, Final
 
-from ..client.errors import Conflict, Invalid
+from ..client.errors import IMMUTABLE, Conflict, Invalid
 from ..core.fields import digest, overridden, same
 from ..core.objects import Item
 from ..core.ordering import Descendant
@@ -70,7 +69,6 @@ NO_VERSION: Final = "1"
 CREATED: Final = "Created"
 UPDATED: Final = "Updated"
 # How the API server says that a field cannot be changed; types and limits are refused in other words.
-IMMUTABLE: Final = re.compile(r"field is immutable|may not change|cannot change roleRef|spec for fields other than")
 # Their deletion loses data that no new object brings back. Of custom resources it is not known.
 HOLDS_DATA: Final = frozenset(
     ("PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition", "StatefulSet")
@@ -377,7 +375,7 @@ async def _claim(axn: Reconcile[Any], kind: Owned, child: Resource) -> None:
 
 def advise(refused: Invalid, kind: Kind) -> None:
     """Note how an object is replaced whose field cannot be changed, unless that would lose data."""
-    if IMMUTABLE.search(refused.message) and builtin(*kind.gvk) and kind.kind not in HOLDS_DATA:
+    if IMMUTABLE in refused.message and builtin(*kind.gvk) and kind.kind not in HOLDS_DATA:
         refused.add_note(f"{ADVICE}recreate=True would replace it, which deletes it and what it holds")
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from bonny.client import Client, Forbidden, NotServed, Refusal, Unauthorized, Unreachable
 from bonny.client.config import Cluster, Connection
+from bonny.client.errors import shows_values
 from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind, builtin
 from bonny.operator import Operator
@@ -146,6 +147,7 @@ class Account:
 @contextmanager
 def _explained(wish: str, cluster: Cluster) -> Iterator[None]:
     """Turn an error of the API server into a sentence about what could not be done."""
+    shows_values.set(True)  # the person who reads this wrote the object
     try:
         yield
     except ApiError as error:
@@ -162,6 +164,5 @@ def _explained(wish: str, cluster: Cluster) -> Iterator[None]:
             case NotServed():
                 text = f"cannot {wish}: the cluster does not serve {error.resource.partition(' ')[0]}: install it first"
             case _:
-                # The person who reads this wrote the object.
                 text = f"cannot {wish}: {error.whole_message if isinstance(error, Refusal) else error}"
         raise UsageError(text) from error
