@@ -30,12 +30,12 @@ WORKER: Final = "bonny.engine.worker"
 SCHEDULER: Final = "bonny.scheduler.server"
 OUTCOMES: Final = {
     ("bound", logging.DEBUG): ("bound", GREEN),
-    ("no node", logging.DEBUG): ("waits", YELLOW),
+    ("no node", logging.DEBUG): ("pending", YELLOW),
     ("reconciled", logging.INFO): ("applied", GREEN),
     ("reconciled", logging.DEBUG): ("unchanged", DIM),
     ("waiting", logging.INFO): ("waiting", YELLOW),
     ("waiting", logging.DEBUG): ("waiting", DIM),
-    ("retry requested", logging.INFO): ("waits", YELLOW),
+    ("retry requested", logging.INFO): ("retry", YELLOW),
     ("stopped until the object changes", logging.WARNING): ("stopped", YELLOW),
     ("reconcile failed", logging.WARNING): ("failed", RED),
 }

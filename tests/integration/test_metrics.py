@@ -131,7 +131,7 @@ def test_what_an_operator_does_is_told_by_the_names_that_controller_runtime_uses
     assert found[series("bonny_store_objects", **STREAM)] == 7
     assert 7 * 200 < found[series("bonny_store_bytes", **STREAM)] < 7 * 2000
     assert 0 < found[series("bonny_stream_age_seconds", **STREAM)] < 60
-    assert found[series("bonny_stream_trouble", **STREAM, kind="forbidden")] == 0
+    assert found[series("bonny_stream_failing", **STREAM, kind="forbidden")] == 0
     watcher = {**STREAM, "reader": "Accounts", "resource": "serviceaccounts.v1"}
     assert series("bonny_stream_synced", **watcher) in found
 
@@ -219,12 +219,12 @@ def test_a_stream_that_may_not_list_is_told_as_forbidden(sandbox: Sandbox) -> No
     at_work = Serving(operator, sandbox.service_account_kubeconfig("metrics", "nobody"))
     at_work._thread.start()
     try:
-        forbidden = series("bonny_stream_trouble", **STREAM, kind="forbidden")
+        forbidden = series("bonny_stream_failing", **STREAM, kind="forbidden")
         sandbox.eventually(lambda: at_work.process._started and read(scrape(at_work))[forbidden] == 1)
         found = read(scrape(at_work))
     finally:
         at_work.stop()
-    assert found[series("bonny_stream_troubles_total", **STREAM, kind="forbidden")] == 1
+    assert found[series("bonny_stream_failures_total", **STREAM, kind="forbidden")] == 1
     assert found[series("bonny_stream_synced", **STREAM)] == 0
     host = at_work.process.recorder._client.requests.host
     assert found[f'rest_client_requests_total{{code="403",host="{host}",method="GET"}}'] >= 1

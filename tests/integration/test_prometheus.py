@@ -130,7 +130,7 @@ def test_prometheus_takes_the_rules_and_has_an_answer_to_every_query(sandbox: Sa
             assert [found["metric"]["namespace"] for found in namespaces] == ["n"]
 
             sandbox.apply(config_map("hopeless", namespace=NAMESPACE))
-            expected = {"OperatorHandlingsStop", "OperatorTaskHalted"}
+            expected = {"OperatorReconcilesTerminal", "OperatorTaskHalted"}
             sandbox.eventually(lambda: firing(port) == expected, within_seconds=30)
             # It scrapes OpenMetrics, so each handling that it is shown as an example leads to a trace.
             of_traces = {f"{trace_of(span):032x}" for span in collected.spans}

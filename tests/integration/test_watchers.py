@@ -164,12 +164,12 @@ async def test_a_watch_that_fails_is_told_and_so_is_the_trouble_until_its_end(
             if isinstance(effect, Cut):
                 await until(lambda: told.of("bonny.watcher.watch.succeeded"))
                 here.pod("a")
-            await until(lambda: told.of("bonny.watcher.trouble.finished"))
+            await until(lambda: told.of("bonny.watcher.failing.finished"))
 
     (failed,) = told.of("bonny.watcher.watch.failed")
     assert failed.metadata.keys() == {"stream", *end}
     assert failed.metadata.get("status") == end.get("status")
-    (started,) = told.of("bonny.watcher.trouble.started")
+    (started,) = told.of("bonny.watcher.failing.started")
     assert started.metadata["verb"] == "watch"
     assert started.metadata["kind"] in ("server", "unreachable", "expired")
 
@@ -187,7 +187,7 @@ async def test_a_watch_that_falls_silent_is_told_as_timed_out(sandbox: Sandbox, 
 
 async def test_a_list_that_is_refused_is_told_as_trouble(sandbox: Sandbox, told: Heard) -> None:
     async with place(sandbox, []) as here, running(PodLifecycleLogger(here).run):
-        (started, *_) = await until(lambda: told.of("bonny.watcher.trouble.started"))
+        (started, *_) = await until(lambda: told.of("bonny.watcher.failing.started"))
 
     assert (started.metadata["kind"], started.metadata["verb"], started.metadata["status"]) == (
         "forbidden",

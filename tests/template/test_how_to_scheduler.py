@@ -143,7 +143,7 @@ def test_who_follows_the_page_has_a_scheduler_at_work(tmp_path: Path) -> None:
         said_there = reader.log.read_text("utf-8")
         assert "bound     cheap-node  default/cheap-node-sample  cheap\n" in said_there
         assert re.search(
-            r"waits     cheap-node  default/large +0/2 nodes are available: 2 Insufficient cpu\.\n", said_there
+            r"pending   cheap-node  default/large +0/2 nodes are available: 2 Insufficient cpu\.\n", said_there
         )
     granted = (reader.terminal.at / "manifest.yaml").read_text("utf-8")
     assert all(name in granted for name in ("nodes", "pods/binding", "pods/status", "leases"))

@@ -159,7 +159,7 @@ def worker_line(level: int, message: str, **extra: object) -> str:
             logging.INFO,
             "retry requested",
             {"seconds": 0.001, "error": "not yet", "retry_in_seconds": 5.0},
-            "waits     Widgets  n/a             added        1 ms  not yet; next try in 5.0 s",
+            "retry     Widgets  n/a             added        1 ms  not yet; next try in 5.0 s",
         ),
         (
             logging.WARNING,
@@ -184,7 +184,7 @@ def test_a_person_reads_each_decision_of_a_scheduler_as_one_line() -> None:
     scheduler.debug("bound", extra={"scheduler": "even", "pod": "default/a", "node": "n1"})
 
     assert [line.partition(" ")[2] for line in told.getvalue().splitlines()] == [
-        "waits     even  default/large  0/2 nodes\\nare available",
+        "pending   even  default/large  0/2 nodes\\nare available",
         "bound     even  default/a      n1",
     ]
 

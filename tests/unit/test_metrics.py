@@ -127,7 +127,7 @@ async def test_every_series_of_controllers_and_streams_is_there_from_the_start()
         ("Pods", "pods.v1", "", "", "object"),
     }
     assert set(found["bonny_stream_synced"]) == streams
-    assert len(found["bonny_stream_troubles_total"]) == 10 * len(streams)
+    assert len(found["bonny_stream_failures_total"]) == 10 * len(streams)
     assert set(found["bonny_events_total"].values()) == {0}
 
 

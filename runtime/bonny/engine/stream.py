@@ -281,11 +281,11 @@ class Stream:
 
     def _report(self, before: watch.StreamError | None, after: watch.StreamError | None) -> None:
         if after is None:
-            execute("bonny.watcher.trouble.finished", {}, self._metadata)
+            execute("bonny.watcher.failing.finished", {}, self._metadata)
             log.info("watch recovered", extra=self._metadata)
             return
         extra = {**self._metadata, "verb": after.verb, "status": after.status, "error": after.message}
-        execute("bonny.watcher.trouble.started", {}, {**extra, "kind": after.kind.value})
+        execute("bonny.watcher.failing.started", {}, {**extra, "kind": after.kind.value})
         if after.kind is watch.ErrorKind.FORBIDDEN:
             verbs = ("get", "list", "watch")
             extra["missing_rule"] = missing_rule(group=self.kind.group, plural=self.kind.plural, verbs=verbs)

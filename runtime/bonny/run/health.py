@@ -60,5 +60,5 @@ def readiness(
 def _state(stream: Stream) -> str:
     if stream.error is None:
         return f"{stream}: {'in sync' if stream.synced else 'syncing'}, {len(stream.store)} objects"
-    trouble = stream.error
-    return f"{stream}: {trouble.kind.value} ({trouble.verb} {trouble.status}: {trouble.message})"
+    error = stream.error
+    return f"{stream}: {error.kind.value} ({error.verb} {error.status}: {error.message})"

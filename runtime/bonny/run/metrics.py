@@ -140,9 +140,9 @@ def _of_streams(streams: Mapping[Labels, Stream]) -> Iterator[Metric]:
     kinds = [*product(streams.items(), ErrorKind)]
     counts = {(*labels, kind): stream.errors[kind] for (labels, stream), kind in kinds}
     text = "Times the stream began to fail, by reason."
-    yield counter("bonny_stream_troubles_total", text, (*STREAM, "kind"), counts)
+    yield counter("bonny_stream_failures_total", text, (*STREAM, "kind"), counts)
     current = {(*labels, kind): kind is (stream.error and stream.error.kind) for (labels, stream), kind in kinds}
-    yield gauge("bonny_stream_trouble", "1 while the stream fails for this reason.", (*STREAM, "kind"), current)
+    yield gauge("bonny_stream_failing", "1 while the stream fails for this reason.", (*STREAM, "kind"), current)
 
 
 def _of_requests(requests: Requests) -> Iterator[Metric]:

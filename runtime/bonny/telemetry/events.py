@@ -37,7 +37,7 @@ EVENTS: Final = (
     "bonny.watcher.initialized", "bonny.watcher.genserver.down",
     "bonny.watcher.watch.started", "bonny.watcher.watch.succeeded", "bonny.watcher.watch.finished",
     "bonny.watcher.watch.failed", "bonny.watcher.watch.timedout", "bonny.watcher.chunk.received",
-    "bonny.watcher.trouble.started", "bonny.watcher.trouble.finished",
+    "bonny.watcher.failing.started", "bonny.watcher.failing.finished",
     "bonny.watcher.handle.succeeded", "bonny.watcher.handle.failed",
 )  # fmt: skip
 """Every event of the runtime, with the name of Elixir's Bonny if it has such an event."""
