@@ -45,7 +45,7 @@ LEFT_OUT: Final = ("docs/decisions/", "docs/reference/examples/", "tools/words.p
 MOST: Final = {
     "CHANGELOG.md": 0,
     "docs/reference/": 14,
-    "runtime/bonny/": 5,
+    "runtime/bonny/": 1,
     "runtime/bonny_dev/": 0,
     "bench/": 54,
     "hooks/": 4,
