@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from bonny.client.config import Kubeconfig
+from bonny.client.errors import LEFT_OUT
 from bonny.errors import ApiError, UsageError
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.tasks import migrate as module
@@ -300,8 +301,7 @@ def test_an_object_that_a_policy_refuses_is_named_and_keeps_the_old_version_stor
     answers(422)
     assert not gears.migrate("v1")
     said = capsys.readouterr().out
-    assert f"refused: cannot patch {gears.name} default/{NAMES[3]} (422): " in said
-    assert f"ValidatingAdmissionPolicy '{gears.name}'" in said
+    assert f"refused: cannot patch {gears.name} default/{NAMES[3]} (422): Invalid; {LEFT_OUT}" in said
     assert "secret-colour" not in said
     assert "objects refused: 1; change them or the policy, and run this again" in said.splitlines()
     assert (gears.stored_in_v1(), gears.versions_of_definition()) == (1, ["v1", "v2"])

@@ -7,6 +7,7 @@ import json
 from typing import Any, cast
 
 import pytest
+from invoke.exceptions import Exit
 
 from bonny.client.api import Client, retry_after, was_made
 from bonny.client.errors import (
@@ -25,6 +26,7 @@ from bonny.client.errors import (
     shows_values,
 )
 from bonny.core.objects import Cause, Failure
+from bonny_dev.tasks.declaring import in_one_sentence
 
 
 @pytest.mark.parametrize(
@@ -268,6 +270,19 @@ def test_an_answer_to_a_read_is_repeated_but_not_that_of_a_secret() -> None:
 def test_what_no_dry_run_would_show_is_reported_by_its_reason(code: int, reason: str, told: str) -> None:
     error = refusal(Failure(code, reason, "hunter2 is late"), verb="apply", resource="pods default/w1")
     assert str(error) == f"cannot apply pods default/w1 ({code}): {told}"
+
+
+@pytest.mark.parametrize("wrote_it", [True, False])
+def test_a_task_shows_the_whole_text_where_its_reader_wrote_the_object(wrote_it: bool) -> None:
+    def run() -> str:
+        shows_values.set(wrote_it)
+        with pytest.raises(Exit) as raised, in_one_sentence():
+            raise refusal(Failure(422, "Invalid", "rule: hunter2 is undeclared"), verb="apply", resource="crds a")
+        return str(raised.value)
+
+    left_out = f"Invalid; {LEFT_OUT}"
+    told = "rule: hunter2 is undeclared" if wrote_it else left_out
+    assert contextvars.copy_context().run(run) == f"cannot apply crds a (422): {told}"
 
 
 @pytest.mark.parametrize(

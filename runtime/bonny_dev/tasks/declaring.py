@@ -68,8 +68,12 @@ def in_one_sentence() -> Iterator[None]:
     """Turn a `UsageError`, an `ApiError` or a package that is not installed into invoke's `Exit` with code 2."""
     try:
         yield
-    except (UsageError, ApiError) as error:
+    except UsageError as error:
         raise Exit(f"{error}", code=2) from error
+    except ApiError as error:
+        from bonny.client.errors import log_text_of  # loaded by now: it made the error
+
+        raise Exit(log_text_of(error), code=2) from error
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing in {"", "bonny", "bonny_dev"}:

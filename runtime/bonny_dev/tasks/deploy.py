@@ -16,7 +16,7 @@ from typing import Final
 
 from bonny.client.api import Client
 from bonny.client.config import Cluster
-from bonny.client.errors import Forbidden, Invalid, NotFound, NotServed, ServerError
+from bonny.client.errors import Forbidden, Invalid, NotFound, NotServed, ServerError, shows_values
 from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind, builtin
 from bonny.resource import Resource, identify, key_of
@@ -59,6 +59,7 @@ async def install(cluster: Cluster, documents: Sequence[Resource], *, wait: floa
     Raises: `ApiError` when the cluster does not answer or refuses one; those before it stay applied. `UsageError`, and
     nothing is applied, when another installation converts the objects of a kind.
     """
+    shows_values.set(True)  # the person who reads this wrote the documents
     configurations = [each for each in documents if each["kind"] in CONFIGURATIONS]
 
     def applied(resource: Resource, created: bool) -> None:

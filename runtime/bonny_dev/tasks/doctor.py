@@ -161,7 +161,7 @@ async def _look(part: str, check: Awaitable[str], *, wrong: type[UsageError] = W
         return Finding(part, False, str(error), getattr(error, "detail", ()))
     except ApiError as error:
         # A rule in CEL is refused with several lines that show it.
-        first, *others = str(error).splitlines()
+        first, *others = log_text_of(error).splitlines()
         return Finding(part, False, f"{first}: {_advice(error)}", tuple(others))
 
 
