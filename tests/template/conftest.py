@@ -172,6 +172,11 @@ def with_gadget(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 def copied(project: Path, folder: Path) -> Path:
-    """A copy of `project` in `folder`, with the compiled modules of its runtime."""
-    compileall.compile_dir(project / "vendor" / "bonny", quiet=2)
-    return Path(shutil.copytree(project, folder / project.name))
+    """A copy of `project` in `folder`, with a runtime that is compiled once."""
+    copy = Path(shutil.copytree(project, folder / project.name, ignore=shutil.ignore_patterns("vendor")))
+    compiled = project.with_name(f"{project.name}.vendor")
+    if not compiled.is_dir():
+        shutil.copytree(project / "vendor", compiled)
+        compileall.compile_dir(compiled / "bonny", quiet=2)
+    shutil.copytree(compiled, copy / "vendor")
+    return copy

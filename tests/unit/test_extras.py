@@ -199,6 +199,7 @@ def run(runtime: Path, folder: Path, code: str, *words: str, **environ: str) -> 
     (folder / "kubeconfig").write_text(json.dumps(KUBECONFIG), "utf-8")
     clean = {name: text for name, text in os.environ.items() if not name.startswith(("BONNY_", "OTEL_"))}
     paths = {"PYTHONPATH": f"{runtime}{os.pathsep}{folder}", "KUBECONFIG": str(folder / "kubeconfig")}
+    paths["PYTHONDONTWRITEBYTECODE"] = "1"  # the next code of the same size and second would not be read
     return subprocess.run(
         [sys.executable, "-m", "theirs", *words],
         env={**clean, **paths, "BONNY_HTTP_PORT": "0", **environ},
@@ -282,11 +283,17 @@ def test_the_help_lists_the_variables_of_the_extras_that_are_present(without: Wi
     assert "BONNY_WEBHOOK_PORT" not in done.stdout
 
 
+# It ends as soon as it has started.
 STOPPED = """
-import os, signal, threading
+import logging, os, signal
 from bonny import Operator
 operator = Operator(name="op", group="example.com")
-threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGTERM)).start()
+class Ends(logging.Filter):
+    def filter(self, record):
+        if record.msg == "started":
+            os.kill(os.getpid(), signal.SIGTERM)
+        return True
+logging.getLogger("bonny.run.process").addFilter(Ends())
 """
 
 

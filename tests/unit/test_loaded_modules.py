@@ -97,7 +97,8 @@ def test_an_operator_without_schedulers_and_webhooks_loads_their_declarations_an
     loaded = loaded_by(PROGRAM.format(more="", part=""), tmp_path)
 
     assert "bonny.run.process" in loaded
-    assert of_extras(loaded) == DECLARED
+    # Whether there are traces is looked up when a run begins, perhaps after the list was printed.
+    assert DECLARED - {"bonny.otel.provider"} <= of_extras(loaded) <= DECLARED
     assert of_tools(loaded) == []
 
 
