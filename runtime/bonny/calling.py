@@ -242,12 +242,11 @@ def _work(handler: Callable[[], object], outcome: asyncio.Future[object], loop: 
 
 
 def _settle(outcome: asyncio.Future[object], result: object, failure: BaseException | None) -> None:
-    if outcome.done():
-        return
-    if failure is None:
+    if failure is None and not outcome.done():
         outcome.set_result(result)
-    else:
+    elif failure is not None and not outcome.done():
         outcome.set_exception(failure)
+        outcome.exception()  # read: when a term ends before its thread, no task is left that would
 
 
 def as_failure(error: BaseException) -> BonnyError:
