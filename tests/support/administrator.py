@@ -107,8 +107,13 @@ class Administrator:
                         self.served(f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}")
             yield
         finally:
-            for definition in known:
-                self.request("DELETE", f"{collection(definition)}/{definition['metadata']['name']}")
+            paths = [f"{collection(definition)}/{definition['metadata']['name']}" for definition in known]
+            for path in paths:
+                self.request("DELETE", path)
+            # The next test may install the same name, which would otherwise be an update of what is being deleted.
+            ends = time.monotonic() + SERVED_SECONDS
+            while time.monotonic() < ends and any(self.request("GET", path).status == 200 for path in paths):
+                time.sleep(0.05)
 
 
 def collection(resource: Resource) -> str:
