@@ -146,7 +146,8 @@ class EventRecorder:
             if not await self._send(now=time.monotonic()):
                 self._wake.clear()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), SWEEP_SECONDS)
+                    async with asyncio.timeout(SWEEP_SECONDS):
+                        await self._wake.wait()
 
     async def drain(self, *, seconds: float) -> None:
         """Send the remaining events, counts of series included; after `seconds` the rest is dropped and logged."""

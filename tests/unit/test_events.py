@@ -156,6 +156,17 @@ async def test_what_is_dropped_is_told_once_a_minute(
         await asyncio.wait({task})
 
 
+async def test_a_cancellation_that_comes_with_an_event_is_not_lost(told: EventRecorder) -> None:
+    task = asyncio.create_task(told.run())
+    await asyncio.sleep(0)
+
+    told.record(about(), event())
+    task.cancel()
+
+    await asyncio.wait({task}, timeout=10.0)
+    assert task.cancelled()
+
+
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(30.0):
         while not holds():  # noqa: ASYNC110  what is waited for tells nobody

@@ -90,7 +90,8 @@ class Issuer:
                 extra = {"purpose": self._secret.purpose, "error": self.error, "then": then}
                 log.error("certificates are not kept up", extra=extra)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopped.wait(), seconds)
+                async with asyncio.timeout(seconds):
+                    await self._stopped.wait()
 
     async def _step(self) -> float:
         """Carry out one step. Returns: the seconds until the next one."""

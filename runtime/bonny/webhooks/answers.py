@@ -117,7 +117,8 @@ class Reviewer:
             return
         due = asyncio.get_running_loop().time() + seconds
         try:
-            await asyncio.wait_for(self._slots.acquire(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._slots.acquire()
         except TimeoutError:
             raise HandlerTimeout(seconds, None) from None
         with ExitStack() as slot:
