@@ -21,7 +21,7 @@ TEMPLATE: Final = Path(__file__).resolve().parent.parent
 BUDGETS: Final = {"code lines": 11_173, "files": 133, "bytes": 893_000, "bytes of the wheel": 692_000}
 # From a watch line to the user's handler and back to the API: everything on the way, so that it can be read in one
 # sitting. How credentials and proxies are found is not on the way, nor who leads, nor what counts events and metrics.
-PATH: Final = ("core", "calling.py", "deadlines.py", "controller.py", "kinds.py", "resource.py", "errors.py", "axn.py",
+PATH: Final = ("core", "calling.py", "controller.py", "kinds.py", "resource.py", "errors.py", "axn.py",
                "pipeline.py", "steps", "engine", "client/api.py", "client/errors.py", "client/metering.py",
                "telemetry/tracing.py")  # fmt: skip
 ASIDE: Final = ("core/lease.py", "core/meters.py", "core/series.py")

@@ -22,7 +22,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from .deadlines import deadlines
 from .errors import BonnyError, OptionError
 
 HANDLER_THREAD: Final = "handler"
@@ -125,7 +124,8 @@ async def _on_the_loop(
     began, running = time.monotonic(), handler()
     try:
         try:
-            # Nothing can interrupt it until it waits, so a handler that never waits needs no timer.
+            # Nothing can interrupt it until it waits, so a handler that never waits needs no timer: 5 us less, 5 % of
+            # the CPU of a watch event.
             waiting = running.send(None)
         except StopIteration as ended:
             result = ended.value
@@ -144,17 +144,17 @@ async def _in_time(
     running: Awaitable[object], seconds: float | None, *, began: float, name: str, late: Callable[[], None]
 ) -> object:
     """Await `running`, which may take `seconds` since it `began` (monotonic seconds)."""
-    limit, timers, pending = asyncio.timeout(None), deadlines(), list[int]()
+    loop, limit, timers = asyncio.get_running_loop(), asyncio.timeout(None), list[asyncio.TimerHandle]()
 
     def over() -> None:
         limit.reschedule(0.0)  # now
         extra = {"handler": name, "timeout_seconds": seconds}
         overdue = partial(log.warning, "handler still running after its timeout", extra=extra)
-        pending.append(timers.add(OVERDUE_SECONDS, overdue))
+        timers.append(loop.call_later(OVERDUE_SECONDS, overdue))
 
     try:
         if seconds is not None:
-            pending.append(timers.add(began + seconds - time.monotonic(), over))
+            timers.append(loop.call_later(began + seconds - time.monotonic(), over))
         async with limit:
             return await running
     except TimeoutError as error:
@@ -164,7 +164,8 @@ async def _in_time(
         late()
         raise HandlerTimeout(seconds or 0.0, None) from error
     finally:
-        timers.remove(*pending)
+        for timer in timers:
+            timer.cancel()
 
 
 @types.coroutine

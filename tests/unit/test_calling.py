@@ -17,7 +17,6 @@ from typing import Any, cast
 import pytest
 
 from bonny.calling import LONGEST_TEXT, HandlerTimeout, call, report, text_of
-from bonny.deadlines import Deadlines
 from bonny.errors import BonnyError, Terminal
 from tests.support.loops import LOOPS
 from tests.support.raising import Frozen, Hostile, PanicException, Unprintable, UnprintablePanic
@@ -83,7 +82,7 @@ def test_what_a_handler_does_before_its_first_wait_counts_towards_its_time(monke
 
 @pytest.mark.parametrize("waits", [0, 1, 3])
 async def test_a_handler_is_the_same_whether_and_how_often_it_waits(waits: int) -> None:
-    """It is begun before it has a timer, and continued by hand: results, errors and cancellations pass both ways."""
+    """Results, errors and cancellations pass both ways."""
     caught: list[str] = []
 
     async def handler() -> int:
@@ -99,15 +98,6 @@ async def test_a_handler_is_the_same_whether_and_how_often_it_waits(waits: int) 
 
     assert await call(handler, seconds=30.0) == waits
     assert caught == ["of what it waits for"]
-
-
-async def test_a_handler_that_never_waits_sets_no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def handler() -> str:
-        return "done"
-
-    monkeypatch.setattr(Deadlines, "add", pytest.fail)
-
-    assert await call(handler, seconds=30.0) == "done"
 
 
 @pytest.mark.parametrize("loop", LOOPS)

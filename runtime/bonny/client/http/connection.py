@@ -15,7 +15,6 @@ import ssl
 from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 
-from ...deadlines import deadlines
 from ..clock import clock
 from ..errors import AnswerTooLarge
 from .answer import AnswerReader, BadAnswer, Disconnected
@@ -100,19 +99,19 @@ class HttpConnection(asyncio.BufferedProtocol):
         Raises: `TimeoutError` at `ends` (`clock` seconds); the error that ended the connection.
         """
         loop = asyncio.get_running_loop()
-        deadline: int | None = None
+        deadline: asyncio.TimerHandle | None = None
         try:
             while not ready():
                 if self.error is not None:
                     raise self.error
                 if deadline is None and ends < FOREVER:
                     # Two turns of the loop later: after it was held up, uvloop runs timers before it reads.
-                    deadline = deadlines().add(ends - clock(), loop.call_soon, loop.call_soon, self._expire, ready)
+                    deadline = loop.call_later(ends - clock(), loop.call_soon, loop.call_soon, self._expire, ready)
                 self._ready, self._waiter = ready, loop.create_future()
                 await self._waiter
         finally:
             if deadline is not None:
-                deadlines().remove(deadline)
+                deadline.cancel()
 
     async def piece(self, seconds: float) -> bytes:
         """The next part of a body that is taken in pieces; empty at its end.
