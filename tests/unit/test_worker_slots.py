@@ -16,7 +16,7 @@ from bonny import Action, Axn
 from bonny.core import watch
 from bonny.core.meters import Exemplar, Histogram
 from bonny.core.queue import Reason, Work
-from bonny.engine import worker as worker_module
+from bonny.engine import slots as slots_module
 from bonny.engine.reconcile import Reconcile, Step
 from bonny.engine.worker import Worker
 from bonny.errors import Retry, Terminal
@@ -112,7 +112,7 @@ def test_a_stop_while_a_second_term_begins_ends_it(clock: Clock) -> None:
             await asyncio.sleep(1)
         run = asyncio.create_task(worker.run())
         await asyncio.sleep(0)
-        assert not worker._stopping, "it queues all objects"
+        assert not worker._slots.ended.is_set(), "it queues all objects"
         worker.stop()
         async with asyncio.timeout(10):
             await run
@@ -299,7 +299,7 @@ def test_a_slot_that_is_cancelled_while_it_waits_is_replaced(clock: Clock) -> No
             slot.cancel()
             await asyncio.sleep(1)
             assert slot.done()
-            assert len(worker._slots) == 1
+            assert len(worker._slots._tasks) == 1
             await asyncio.sleep(5)
             assert len(tasks) == 2
 
@@ -332,13 +332,13 @@ def test_all_tasks_can_be_cancelled_at_once(clock: Clock, caplog: pytest.LogCapt
         await lists(worker.router.primary[0], *named(2))
         running = asyncio.create_task(worker.run())
         await asyncio.sleep(1)
-        assert len(worker._slots) >= 1
+        assert len(worker._slots._tasks) >= 1
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
         await asyncio.wait(others)
         assert running.cancelled()
-        assert not worker._slots
+        assert not worker._slots._tasks
 
     clock.run(main)
     assert caplog.records == []
@@ -378,7 +378,7 @@ def test_a_defect_of_the_queue_ends_the_run_instead_of_a_slot(clock: Clock, defe
         worker.router.queue.take = broken  # type: ignore[method-assign]
         with pytest.raises(defect):
             await asyncio.wait_for(worker.run(), 100.0)
-        assert not worker._slots
+        assert not worker._slots._tasks
 
     clock.run(main)
 
@@ -406,7 +406,7 @@ def test_handlers_that_never_wait_give_the_loop_its_turns(clock: Clock, slots: i
         return turns
 
     turns = clock.run(main)
-    assert max(turns) <= worker_module.TURN_SECONDS + 2 * slots * took
+    assert max(turns) <= slots_module.TURN_SECONDS + 2 * slots * took
     # Nor is each key a turn: that would cost as much as a task.
     assert len(turns) < keys / 5
 
@@ -453,7 +453,7 @@ def test_idle_slots_are_woken_one_at_a_time(clock: Clock) -> None:
         async with at_work(worker):
             await asyncio.sleep(5)
             assert side.most == 5
-            assert (len(worker._slots), len(worker.running)) == (5, 0)
+            assert (len(worker._slots._tasks), len(worker.running)) == (5, 0)
             taken = counted(worker)
             queue(worker, W1)
             await asyncio.sleep(5)
@@ -602,14 +602,14 @@ def test_no_timer_and_no_task_is_left_after_the_end(clock: Clock, end: Callable[
         await lists(worker.router.primary[0], *named(2))
         running = asyncio.create_task(worker.run())
         await asyncio.sleep(1)
-        assert (len(worker._slots), len(worker.running)) == (2, 1)
+        assert (len(worker._slots._tasks), len(worker.running)) == (2, 1)
         await end(worker, running)
         queue(worker, Key("default", "w3"))
         await asyncio.sleep(0)
 
         assert asyncio.all_tasks() == {asyncio.current_task()}
         assert timers() == []
-        assert not worker._slots
+        assert not worker._slots._tasks
         assert not worker.running
 
     clock.run(main)

@@ -9,15 +9,13 @@ A key leaves the queue only when its reconcile succeeded; after a failure it com
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import logging
 import math
 import random
 import time
 from collections.abc import Coroutine
 from functools import partial
-from operator import is_not
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from ..calling import HandlerTimeout, as_failure, raised_at, stopping, text_of
 from ..client.api import Client
@@ -35,10 +33,10 @@ from ..pipeline import Pipeline
 from ..resource import Key, Resource
 from ..steps.finalizer import finalizers_of
 from ..telemetry import tracing
-from ..telemetry.logging import about
 from .context import ReconcileContext, Tasks
 from .reconcile import Reconcile
 from .router import Router, no_worker
+from .slots import Slots
 
 # A delete handler that still fails after an hour is unlikely to ever succeed; that is reported, and it is given up.
 DELETE_SECONDS: Final = 3600.0
@@ -47,9 +45,6 @@ DELETE_SECONDS: Final = 3600.0
 LONGEST_ADVICE: Final = 300.0
 # Handlers and requests end by their timeouts; a reconcile that lasts this much longer is stuck.
 STUCK_SECONDS: Final = 120.0
-# Handlers that never wait keep the event loop for this long at a time, all slots together: as long as a large reconcile
-# takes.
-TURN_SECONDS: Final = 0.002
 
 log = logging.getLogger("bonny.engine.worker")
 
@@ -95,23 +90,9 @@ class Worker:
         self._client = client
         self._record = (lambda *_: None) if recorder is None else recorder.record
         self._pipeline = pipeline
-        self._slots: set[asyncio.Task[None]] = set()
-        self._idle: list[asyncio.Future[None]] = []
-        """One for each idle slot, which waits for it."""
-
-        self.running: dict[asyncio.Task[None], float] = {}
-        """Slots with a key, each with the start of its reconcile (monotonic seconds)."""
-
+        self._slots = Slots(router.queue, self._handle, count=self.max_concurrent, name=self.name)
         self._actions: dict[Key, Action] = {}
         """The action of each key's reconcile in progress, once it is decided."""
-
-        self._alarm: asyncio.Handle | None = None
-        # uvloop's handle of a moment that is now or past does not know it.
-        self._alarm_at = math.inf
-        self._surroundings = contextvars.copy_context()
-        self._stopping = False
-        self._ended = asyncio.Event()
-        self._defect: BaseException | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -125,124 +106,44 @@ class Worker:
         Raises: what is a defect of the queue or of this class; errors of handlers are not.
         """
         # Here and not in the first step of the task: `stop` may be called before that.
-        again, self._stopping = self._stopping, False
-        self._ended.clear()
+        again = self._slots.ended.is_set()
+        self._slots.ended.clear()
         return self._run(again=again)
 
     async def _run(self, *, again: bool) -> None:
         if again:
             await self.router.requeue_all()
-        self._idle, self._defect = [], None
-        stopping.set(lambda: self._stopping)
-        tracing.observed.set(None)  # as after each key, so that a slot finds no difference
-        self._surroundings = contextvars.copy_context()
+        self._slots.defect = None
+        stopping.set(self._slots.ended.is_set)
         settled = asyncio.create_task(self.router.wait_until_synced())
         settled.add_done_callback(self._begin)
         try:
-            await self._ended.wait()
-            if self._defect is not None:
-                raise self._defect
+            await self._slots.ended.wait()
+            if self._slots.defect is not None:
+                raise self._slots.defect
             if self.running:
                 await asyncio.wait(list(self.running), timeout=self._controller.shutdown_timeout)
         finally:
             settled.cancel()
-            await self._cancel()
+            self.router.wake = no_worker
+            if cancelled := await self._slots.cancel():
+                extra = {"controller": self.name, "count": cancelled}
+                log.warning("handlers were cancelled: their time was over", extra=extra)
 
     def _begin(self, settled: asyncio.Task[None]) -> None:
         """The streams are in sync, or late: give out keys from now on."""
-        if not settled.cancelled() and not self._stopping:
-            self.router.wake = self._wake
-            self._add_slot()  # whatever is ready: it also waits for the first timer
-
-    def _wake(self) -> None:
-        """A key may have become ready: let an idle slot look, or start another one."""
-        if self._stopping or not self.router.queue.ready:
-            return
-        if len(self._slots) > len(self.running):
-            self._wake_one()
-        elif len(self._slots) < self.max_concurrent:
-            self._add_slot()
-
-    def _wake_one(self) -> None:
-        """Let an idle slot look. One that is about to be idle looks by itself before it waits."""
-        if self._idle and not (idle := self._idle.pop()).done():
-            idle.set_result(None)
-
-    def _add_slot(self) -> None:
-        slot = asyncio.create_task(self._slot(), name=self.name, context=self._surroundings.copy())
-        self._slots.add(slot)
-        slot.add_done_callback(self._returned)
-
-    async def _slot(self) -> None:
-        """Reconcile one key after the other: a task for each key would cost as much as the queue.
-
-        It ends when user code left something in its task that the next key would find; then another takes its place.
-        """
-        task = cast("asyncio.Task[None]", asyncio.current_task())
-        resumed = time.monotonic()
-        while not self._stopping:
-            now = time.monotonic()
-            if self.router.queue.ready and now - resumed > TURN_SECONDS / len(self._slots):
-                await asyncio.sleep(0)
-                resumed = time.monotonic()
-                continue
-            work = self.router.queue.take(now=now)
-            if work is None:
-                await self._rest()
-                resumed = time.monotonic()
-                continue
-            about(controller=self.name, object=work.key, reasons=work.reasons)
-            surroundings = contextvars.copy_context()
-            self.running[task] = now
-            self._wake()  # there may be more
-            try:
-                await self._handle(work)
-            except Exception:
-                log.exception("a worker failed: please report this")
-            finally:
-                del self.running[task]
-            tracing.observed.set(None)
-            if task.cancelling() or _differ(surroundings, contextvars.copy_context()):
-                return
-
-    async def _rest(self) -> None:
-        """Return when a key may be ready."""
-        due = self.router.queue.next_due()
-        if due is not None and due < self._alarm_at:
-            if self._alarm is not None:
-                self._alarm.cancel()
-            self._alarm_at, self._alarm = due, asyncio.get_running_loop().call_at(due, self._ring)
-        idle = asyncio.get_running_loop().create_future()
-        self._idle.append(idle)
-        await idle
-
-    def _ring(self) -> None:
-        """A timer fired, or the wait of a key is over: the slot that looks wakes others if there is more."""
-        self._alarm_at = math.inf
-        self._wake_one()
+        if not settled.cancelled() and not self._slots.ended.is_set():
+            self.router.wake = self._slots.wake
+            self._slots.start()
 
     def stop(self) -> None:
         """Take no further key."""
-        self._stopping = True
-        self._ended.set()
-        while self._idle:
-            self._wake_one()
+        self._slots.stop()
 
-    async def _cancel(self) -> None:
-        """Cancel the reconciles in progress and wait for them."""
-        self.stop()
-        self.router.wake = no_worker
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm_at = math.inf
-        late = list(self.running)
-        for task in late:
-            task.cancel()
-        if late:
-            extra = {"controller": self.name, "count": len(late)}
-            log.warning("handlers were cancelled: their time was over", extra=extra)
-        if ending := {*late, *self._slots}:
-            await asyncio.wait(ending)
+    @property
+    def running(self) -> dict[asyncio.Task[None], float]:
+        """Tasks with a key, each with the start of its reconcile (monotonic seconds)."""
+        return self._slots.running
 
     @property
     def stuck(self) -> bool:
@@ -250,14 +151,6 @@ class Worker:
         if len(self.running) < self.max_concurrent:
             return False
         return time.monotonic() - max(self.running.values()) > self._controller.timeout + STUCK_SECONDS
-
-    def _returned(self, slot: asyncio.Task[None]) -> None:
-        self._slots.discard(slot)
-        if not slot.cancelled() and slot.exception() is not None:
-            self._defect = slot.exception()
-            self._ended.set()
-        elif not self._stopping:
-            self._add_slot()
 
     # --- one key ------------------------------------------------------------------------------------------------------
 
@@ -283,7 +176,7 @@ class Worker:
             self._actions.pop(key, None)
             # The key is given back, however the reconcile ended: after a cancellation this process may lead again.
             if queue.is_working(key):
-                queue.retry(key, now=time.monotonic(), chance=0.0 if self._stopping else random.random())
+                queue.retry(key, now=time.monotonic(), chance=0.0 if self._slots.ended.is_set() else random.random())
         self.meters.seconds.observe(time.monotonic() - began, tracing.observed.get())
 
     async def _settle_object(self, item: Item, work: Work[Key]) -> None:
@@ -441,8 +334,3 @@ class Worker:
                 if not unexpected and (place := raised_at(error)):
                     extra["at"] = place
                 log.warning("reconcile failed", extra=extra, exc_info=error if unexpected else None)
-
-
-def _differ(before: contextvars.Context, after: contextvars.Context) -> bool:
-    """By identity: comparing would call `__eq__` of users' values. Contexts with the same variables have one order."""
-    return len(before) != len(after) or any(map(is_not, (*before, *before.values()), (*after, *after.values())))
