@@ -22,6 +22,7 @@ from .api.version import HasSpec
 from .api.writing import change_by
 from .calling import check_plain
 from .client.api import Client
+from .client.clock import timestamp
 from .core.conditions import check_words, condition, with_condition
 from .core.objects import Item
 from .core.ordering import Descendant, ObjectName
@@ -351,7 +352,8 @@ class Axn(Generic[V_co]):
             raise OptionError(f"{type} is a stage: axn.stage sets its condition")
         check_words(type, reason)
         wanted = condition(type, status, message=message, reason=reason, generation=self._shown.meta.generation)
-        self.update_status(lambda status: with_condition(status, wanted))
+        at = timestamp()
+        self.update_status(lambda status: with_condition(status, wanted, at=at))
         self._conditions.add(type)
 
     def stage(self, name: str) -> AbstractContextManager[None]:

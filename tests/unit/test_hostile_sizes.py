@@ -37,6 +37,7 @@ from bonny.api.stored import as_stored
 from bonny.api.values import base64_value, duration_seconds, parse_quantity, quantity_value
 from bonny.calling import text_of
 from bonny.client.api import Client
+from bonny.client.clock import timestamp
 from bonny.client.errors import log_text_of, refusal
 from bonny.core.conditions import condition, steadied, with_condition
 from bonny.core.fields import digest, merged, overridden, owned_fields, project, same, unowned
@@ -363,7 +364,7 @@ def with_managers(given: dict[str, Any]) -> None:
 
 def with_conditions(given: dict[str, Any]) -> None:
     status = given.get("status") or {}
-    with_condition(status, condition("T1", True, generation=given["metadata"].get("generation")))
+    with_condition(status, condition("T1", True, generation=given["metadata"].get("generation")), at=timestamp())
     steadied(status, status, {each["type"] for each in status.get("conditions") or ()})
     is_ready(given)
     owners_of(given)

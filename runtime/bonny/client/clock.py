@@ -1,12 +1,13 @@
-"""Clock: a monotonic clock that also runs while the machine is suspended, for deadlines of writes.
+"""Clock: a monotonic clock that also runs while the machine is suspended, for deadlines of writes; and the time of day.
 
-You need it for the lease and for writes within its term. For durations and waits `time.monotonic` is enough.
+You need `clock` for the lease and for writes within its term. For durations and waits `time.monotonic` is enough.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from datetime import UTC, datetime
 
 
 def clock() -> float:
@@ -15,3 +16,8 @@ def clock() -> float:
     On other systems a leader that was suspended stays leader after it wakes up, for the rest of its lease.
     """
     return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
+
+
+def timestamp() -> str:
+    """The current time as the API writes it, in seconds: `2026-01-31T12:00:00Z`."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from ..errors import OptionError
@@ -68,12 +67,13 @@ def condition(
     return {**fields, "observedGeneration": generation} if generation else fields
 
 
-def with_condition(status: Resource, wanted: Resource) -> Resource:
-    """`status` with the condition `wanted` in the place of the one of its type."""
+def with_condition(status: Resource, wanted: Resource, *, at: str) -> Resource:
+    """`status` with the condition `wanted` in the place of the one of its type; if that has another status, it
+    has it since `at` (`client.clock.timestamp`)."""
     conditions = list(status.get("conditions") or ())
     before: Resource = next((each for each in conditions if each.get("type") == wanted["type"]), {})
     same = before.get("status") == wanted["status"] and "lastTransitionTime" in before
-    moved = before["lastTransitionTime"] if same else datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    moved = before["lastTransitionTime"] if same else at
     merged = {**wanted, "lastTransitionTime": moved}
     if not before:
         return {**status, "conditions": [*conditions, merged]}

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial, reduce
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
 from ..axn import Axn, Part, V_co
+from ..client.clock import timestamp
 from ..core.conditions import ReconcileFailure, steadied, with_condition
 from ..core.objects import Item, decode_item
 from ..core.ordering import Descendant, ordered
@@ -218,8 +219,10 @@ class Reconcile(Axn[V_co]):
 
     def with_stages(self, status: Resource) -> Resource:
         """For the step `ApplyStatus`: `status` with the conditions of the stages that began."""
-        staged = self._stages.conditions(self.unfinished, generation=self._shown.meta.generation)
-        return reduce(with_condition, staged, status)
+        at = timestamp()
+        for wanted in self._stages.conditions(self.unfinished, generation=self._shown.meta.generation):
+            status = with_condition(status, wanted, at=at)
+        return status
 
     # --- before something is sent: a subclass may change it -----------------------------------------------------------
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from ..calling import call, report, text_of
 from ..client.api import Client
+from ..client.clock import timestamp
 from ..client.errors import Conflict, NotFound
 from ..core.conditions import condition, with_condition
 from ..errors import ApiError, BonnyError, OptionError, UsageError
@@ -254,7 +255,7 @@ class SchedulerServer:
         before = [each for each in pod.decoded.status.conditions if each["type"] == "PodScheduled"]
         wanted = condition("PodScheduled", False, generation=None, reason="Unschedulable", message=message)
         if not before or not has_all_of(before[0], wanted):
-            self._spawn(self._write(pod, with_condition({"conditions": before}, wanted)))
+            self._spawn(self._write(pod, with_condition({"conditions": before}, wanted, at=timestamp())))
 
     async def _write(self, pod: PodView, status: Resource) -> None:
         """Write the status, unless the pod has changed: it may have a node by now."""

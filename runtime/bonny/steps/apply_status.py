@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ..client.clock import timestamp
 from ..client.errors import Conflict, Invalid, NotFound
 from ..core.conditions import RECONCILED, ReconcileFailure, condition, with_condition
 from ..core.fields import merged, same, unowned
@@ -107,7 +108,7 @@ def _with_own_parts(status: Resource, axn: Reconcile[Any]) -> Resource:
     if axn.has_conditions:
         reason, message = ("Succeeded", "") if why is None else (why.reason, why.message)
         reconciled = condition(RECONCILED, why is None, reason=reason, message=message, generation=generation)
-        status = with_condition(status, reconciled)
+        status = with_condition(status, reconciled, at=timestamp())
     if axn.has_observed_generation and why is None and generation:
         status = {**status, "observedGeneration": generation}
     return status
