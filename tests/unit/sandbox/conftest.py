@@ -34,6 +34,7 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setattr(download, "INDEX", "http://127.0.0.1:9/index.yaml")  # the discard port: refused at once
+    monkeypatch.setattr(download, "OFFICIAL", "http://127.0.0.1:9")
     monkeypatch.setattr("bonny_dev.sandbox.build.shutil.which", lambda name: None)
     return tmp_path / "cache" / "bonny" / "kubernetes" / "v1.36.3"
 
