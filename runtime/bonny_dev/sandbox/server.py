@@ -82,6 +82,7 @@ class Sandbox(Admin):
         self._port = port
         self._with_workloads = workloads
         self._workloads: Workloads | None = None
+        self._found: dict[str, Path] = {}
         self._binaries = binaries
         self._apiserver_flags = tuple(apiserver_flags)
         self._start_seconds = start_seconds
@@ -131,10 +132,10 @@ class Sandbox(Admin):
         """The processes that must run for the sandbox to work."""
         return [self.etcd, self.apiserver, *([self._workloads.process] if self._workloads else [])]
 
-    def start_workloads(self) -> Workloads:
+    def start_workloads(self, progress: Progress | None = None) -> Workloads:
         """Start controllers and simulated kubelets beside a running API server; return when they work.
 
-        Raises: `UsageError` when kube-controller-manager cannot be had; `SandboxError` when a process fails, or the
+        `progress` as in `Sandbox`. Raises: `UsageError` when kube-controller-manager cannot be had; `SandboxError` when a process fails, or the
         sandbox does not run.
         """
         if self._guard is None:
@@ -144,7 +145,7 @@ class Sandbox(Admin):
                 self,
                 guard=self._guard,
                 kubeconfig=self.kubeconfig,
-                program=controller_manager(self._found, self._progress),
+                program=controller_manager(self._found, progress or self._progress),
                 start_seconds=self._start_seconds,
             )
         return self._workloads
