@@ -1,8 +1,8 @@
 """Binaries: where etcd, kube-apiserver and, only where it is asked for, kube-controller-manager come from.
 
 In this order: what TEST_ASSET_ETCD, TEST_ASSET_KUBE_APISERVER and KUBEBUILDER_ASSETS name; the cache folder; the
-official envtest archive or program; a build from Go modules. The first two are quick; the others fill the cache, one process at a
-time.
+official envtest archive or program; a build from Go modules. The first two are quick; the others fill the cache, one
+process at a time.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@ A started sandbox is known by a folder `.sandbox` in the project: `lock` is held
 of it however the process ends, so a stale state is recognised), `state.json` says how to reach it.
 
 In the background a process of its own runs the sandbox (`python -m bonny_dev.sandbox.commands FOLDER HOURS`, and
-`workloads` for controllers and simulated kubelets), with its output in `.sandbox/log`. No terminal bounds its life, so it ends by itself: after its hours, or when `.sandbox` is
-deleted. The watchdog of the sandbox guards that process as any other.
+`workloads` for controllers and simulated kubelets), with its output in `.sandbox/log`. No terminal bounds its life, so
+it ends by itself: after its hours, or when `.sandbox` is deleted. The watchdog of the sandbox guards that process as
+any other.
 """
 
 from __future__ import annotations
@@ -57,15 +58,14 @@ class RunningSandbox:
     workloads: bool = False
 
 
-def start(
-    root: Path | None = None, *, hours: float = HOURS, workloads: bool = False, say: Progress = SAY
-) -> None:
+def start(root: Path | None = None, *, hours: float = HOURS, workloads: bool = False, say: Progress = SAY) -> None:
     """Start a sandbox in the background and return when it is ready; one for each project folder `root`.
 
-    With `workloads` it has controllers and simulated kubelets. It runs until `stop`, for `hours` at most (default 12), and ends when the folder `.sandbox` is deleted.
+    With `workloads` it has controllers and simulated kubelets. It runs until `stop`, for `hours` at most (default 12),
+    and ends when the folder `.sandbox` is deleted.
     Default root: the current folder. When one runs already, its lines are printed and nothing is started.
-    Raises: `UsageError` when the binaries cannot be had, or one without workloads runs already; `SandboxError`, with the
-    output of the process, when it fails.
+    Raises: `UsageError` when the binaries cannot be had, or one without `workloads` runs already; `SandboxError`, with
+    the output of the process, when it fails.
     """
     home = project_folder(root)
     if not is_stopped(home):

@@ -135,7 +135,8 @@ class Sandbox(Admin):
     def start_workloads(self, progress: Progress | None = None) -> Workloads:
         """Start controllers and simulated kubelets beside a running API server; return when they work.
 
-        `progress` as in `Sandbox`. Raises: `UsageError` when kube-controller-manager cannot be had; `SandboxError` when a process fails, or the
+        `progress` as in `Sandbox`.
+        Raises: `UsageError` when kube-controller-manager cannot be had; `SandboxError` when a process fails, or the
         sandbox does not run.
         """
         if self._guard is None:

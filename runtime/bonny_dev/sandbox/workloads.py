@@ -70,9 +70,7 @@ class Workloads:
     process: ServerProcess
     """The process that plays kubelets, scheduler and provisioner, and runs kube-controller-manager."""
 
-    def __init__(
-        self, admin: Admin, *, guard: Guard, kubeconfig: Path, program: Path, start_seconds: float
-    ) -> None:
+    def __init__(self, admin: Admin, *, guard: Guard, kubeconfig: Path, program: Path, start_seconds: float) -> None:
         """Start them, and return when they work. Raises: `SandboxError`, with the last lines, when they do not."""
         self._admin = admin
         ready = guard.folder / READY
@@ -88,7 +86,7 @@ class Workloads:
         )
 
     def simulate(self, pods: str, behaviour: str, *, namespace: str = "default") -> None:
-        """Let pods misbehave from now on, those that exist and those to come, until `reset`.
+        """Let pods misbehave from now on, existing and future ones, until `reset`.
 
         `pods` is a name with `*` and `?` as in file names; `behaviour` is what the annotation `bonny.dev/simulate`
         says: `not-ready`, `image-pull-error`, `crash`, `evict`, `hang` or `pending`, with a limit as in `crash=2`.
@@ -99,7 +97,7 @@ class Workloads:
         self._add(Rule("pods", namespace, pods, behaviour))
 
     def simulate_claims(self, claims: str, behaviour: str = Simulate.PENDING, *, namespace: str = "default") -> None:
-        """Let PersistentVolumeClaims stay pending from now on, those without a volume and those to come.
+        """Let PersistentVolumeClaims stay pending from now on: existing ones without a volume, and future ones.
 
         Raises: `UsageError` for another behaviour than `pending`.
         """
@@ -119,7 +117,7 @@ class Workloads:
         return evicted
 
     def reset(self) -> None:
-        """Forget every `simulate`: pods and claims recover, but for those that have ended, and for annotations."""
+        """Forget every `simulate`: pods and claims recover, except ended pods, and except where an annotation says otherwise."""
         self._write([])
 
     def _add(self, rule: Rule) -> None:

@@ -9,7 +9,6 @@ from invoke.context import Context
 
 from .declaring import task
 
-
 Workloads: TypeAlias = Annotated[bool, "also controllers and simulated kubelets: Deployments become Available"]
 
 

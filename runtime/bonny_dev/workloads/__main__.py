@@ -20,7 +20,7 @@ from bonny.kinds import Kind
 from bonny.resource import Key
 
 from .cluster import Cluster
-from .controllers import Controllers, command_of
+from .controllers import Controllers, ControllersEnded, command_of
 
 SERVICE_ACCOUNT: Final = Kind("v1", "ServiceAccount")
 POLL_SECONDS: Final = 0.05
@@ -30,7 +30,10 @@ async def main(kubeconfig: Path, program: Path, folder: Path) -> None:
     """Work until SIGTERM."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    async with Client(Kubeconfig(str(kubeconfig)), user_agent="sandbox-workloads") as client, asyncio.TaskGroup() as group:
+    async with (
+        Client(Kubeconfig(str(kubeconfig)), user_agent="sandbox-workloads") as client,
+        asyncio.TaskGroup() as group,
+    ):
         log_file = folder / "kube-controller-manager.log"
         controllers = Controllers(client, command_of(program, kubeconfig), log_file)
         cluster, synced = Cluster(client), asyncio.Event()
@@ -56,10 +59,17 @@ async def until_controllers_act(client: Client) -> None:
             return
 
 
+def leaves(error: BaseException) -> list[BaseException]:
+    """The errors in an exception group, however deep."""
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for each in error.exceptions for leaf in leaves(each)]
+    return [error]
+
+
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:
         asyncio.run(main(*map(Path, sys.argv[1:4])))
-    except* Exception as failed:
+    except* ControllersEnded as ended:
         # The last lines of the log are what a person sees.
-        sys.exit("\n".join(str(error) for error in failed.exceptions))
+        sys.exit("\n".join(map(str, leaves(ended))))

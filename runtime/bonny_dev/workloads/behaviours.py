@@ -69,7 +69,9 @@ def parse(text: str, *, allowed: Iterable[Simulate] = OF_PODS) -> Behaviour:
     name, equals, number = text.partition("=")
     names = [str(each) for each in allowed]
     if name not in names:
-        raise UsageError(f"cannot simulate {text[:60]!r}: use {', '.join(names)}; a number limits it, as in {names[0]}=5")
+        raise UsageError(
+            f"cannot simulate {text[:60]!r}: use {', '.join(names)}; a number limits it, as in {names[0]}=5"
+        )
     if not equals:
         return Behaviour(Simulate(name))
     if not (number.isascii() and number.isdigit() and len(number) < 6 and 0 < int(number) <= MOST):
@@ -102,7 +104,7 @@ def decode(config_map: Mapping[str, Any]) -> list[Rule]:
 
 
 def asked_for(resource: str, metadata: Mapping[str, Any], rules: Iterable[Rule]) -> str:
-    """What the annotation of an object asks for, else the last rule that fits; empty for nothing."""
+    """The behaviour in the annotation of an object, else in the last rule that fits; empty for none."""
     annotation: str = (metadata.get("annotations") or {}).get(ANNOTATION, "")
     fitting = [
         rule.behaviour

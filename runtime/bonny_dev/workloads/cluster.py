@@ -10,17 +10,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
 from bonny.client.api import JSON, ApiRequest, Client, path_of
-from bonny.client.errors import ApiError, Conflict, NotFound, Refusal, ServerError
+from bonny.client.errors import Conflict, NotFound, Refusal, ServerError
 from bonny.core.store import Delta
 from bonny.core.watch import WatchOptions
 from bonny.engine.stream import Stream
-from bonny.errors import UsageError
+from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind
 from bonny.resource import Key, Resource, key_of
 
@@ -34,9 +35,7 @@ NODE: Final = Kind("v1", "Node")
 NAMESPACE: Final = Kind("v1", "Namespace")
 CONFIG_MAP: Final = Kind("v1", "ConfigMap")
 STORAGE_CLASS: Final = Kind("storage.k8s.io/v1", "StorageClass")
-RULES: Final = Kind(
-    "v1", "ConfigMap", namespace=RULES_NAMESPACE, field_selector=f"metadata.name={RULES_NAME}"
-)
+RULES: Final = Kind("v1", "ConfigMap", namespace=RULES_NAMESPACE, field_selector=f"metadata.name={RULES_NAME}")
 MANAGER: Final = "sandbox-workloads"
 # After a failed round; the API server may be restarting.
 RETRY_SECONDS: Final = 0.5
@@ -51,7 +50,7 @@ log = logging.getLogger("bonny_dev.workloads.cluster")
 
 
 class Cluster:
-    """What a sandbox lacks besides its controllers."""
+    """The kubelets, the default scheduler and the provisioner of one sandbox."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -67,7 +66,7 @@ class Cluster:
         self._refused = False
         """Whether the API server refused a write of this round."""
 
-    def seen(self, stream: Stream, delta: Delta) -> None:
+    def seen(self, stream: Stream, delta: Delta) -> None:  # noqa: ARG002  (as a `Subscriber` is called)
         """A subscriber of the streams: look again."""
         self._changed.set()
 
@@ -101,11 +100,10 @@ class Cluster:
                 except ApiError as error:
                     log.warning("a round failed: %s", error)
                     again = RETRY_SECONDS
-                try:
-                    await asyncio.wait_for(self._changed.wait(), again)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(again):
+                        await self._changed.wait()
                     await asyncio.sleep(GATHER_SECONDS)
-                except TimeoutError:
-                    pass
 
     # --- one round ----------------------------------------------------------------------------------------------------
 
@@ -119,8 +117,7 @@ class Cluster:
             await self._attempt(self._client.delete(VOLUME, key_of(volume), uid=volume["metadata"]["uid"]))
         live = {pod["metadata"]["uid"] for pod in seen_pods}
         self._addresses = {uid: address for uid, address in self._addresses.items() if uid in live}
-        for pod in seen_pods:
-            waits.append(await self._pod(pod, rules, now))
+        waits += [await self._pod(pod, rules, now) for pod in seen_pods]
         if self._refused:
             waits.append(REFUSED_SECONDS)
             self._refused = False
@@ -170,9 +167,7 @@ class Cluster:
             await self._set_status(pod, pods.refused(pod, mistake, now=now))
             return None
         owner = next((each["uid"] for each in pod["metadata"].get("ownerReferences", ())), pod["metadata"]["uid"])
-        step = pods.on_node(
-            pod, behaviour, now=now, address=self._address_of(pod), crashed=self._crashed.get(owner, 0)
-        )
+        step = pods.on_node(pod, behaviour, now=now, address=self._address_of(pod), crashed=self._crashed.get(owner, 0))
         if await self._set_status(pod, step.status) and (behaviour, step.status["phase"]) == (
             Behaviour(Simulate.CRASH, behaviour.limit if behaviour else None),
             "Failed",
@@ -180,9 +175,7 @@ class Cluster:
             self._crashed[owner] = self._crashed.get(owner, 0) + 1
         return step.again
 
-    async def _schedule(
-        self, pod: Resource, behaviour: Behaviour | None, mistake: str, now: datetime
-    ) -> float | None:
+    async def _schedule(self, pod: Resource, behaviour: Behaviour | None, mistake: str, now: datetime) -> float | None:
         """Bind a pod of the default scheduler, or say in its status why it waits."""
         if not scheduling.waits_for_a_node(pod):
             return None
@@ -209,7 +202,7 @@ class Cluster:
         return None
 
     async def _is_bound(self, namespace: str, name: str, node: str) -> bool:
-        """Whether a claim has its volume; one that waits for the scheduler's choice of a node is told it."""
+        """Whether a claim has its volume; one that waits for the scheduler's choice of a node gets it."""
         item = self._streams[CLAIM].store.get(Key(namespace, name))
         if item is None:
             return False

@@ -28,8 +28,8 @@ FLAGS: Final = (
     "--kube-api-qps=1000",
     "--kube-api-burst=2000",
 )
-# What acts on objects of the API alone. Left out: nodes that fall silent, clouds, volumes that are attached,
-# certificates, metrics. The names are those of all supported versions.
+# All that act on objects of the API alone. Left out: nodes that fall silent, clouds, volumes that are attached,
+# certificates, metrics. All supported versions have these names.
 CONTROLLERS: Final = (
     "clusterrole-aggregation-controller",
     "cronjob-controller",
@@ -82,7 +82,7 @@ class Controllers:
         self._command, self._log_file = command, log_file
         self._changed = asyncio.Event()
 
-    def seen(self, stream: Stream, delta: Delta) -> None:
+    def seen(self, stream: Stream, delta: Delta) -> None:  # noqa: ARG002  (as a `Subscriber` is called)
         """A subscriber of the stream: a definition changed."""
         self._changed.set()
 
@@ -129,10 +129,12 @@ class Controllers:
     def _served(self) -> frozenset[str]:
         """The names of the definitions whose kinds the API server serves, with their UIDs."""
         definitions = (item.decode() for item in self._stream.store.items())
-        return frozenset(f"{each['metadata']['name']} {each['metadata']['uid']}" for each in definitions if served(each))
+        return frozenset(
+            f"{each['metadata']['name']} {each['metadata']['uid']}" for each in definitions if served(each)
+        )
 
 
 def served(definition: dict[str, Any]) -> bool:
     """Whether the API server serves the kind of a definition."""
-    conditions = definition.get("status", {}).get("conditions", ())
+    conditions = definition.get("status", {}).get("conditions") or ()  # null in a new one
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)

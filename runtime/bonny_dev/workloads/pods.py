@@ -40,7 +40,7 @@ def is_final(pod: Mapping[str, Any]) -> bool:
 
 
 def completes(pod: Mapping[str, Any]) -> bool:
-    """Whether the containers end by themselves: those of a Job, and of any pod that is not always restarted."""
+    """Whether the containers end by themselves, as in a Job or any pod that is not always restarted."""
     return bool(pod["spec"].get("restartPolicy", "Always") != "Always")
 
 
@@ -141,7 +141,7 @@ def _crashing(pod: Mapping[str, Any], times: int | None, *, now: datetime, crash
 
 def _backoff(crashes: int) -> float:
     """Seconds from a crash to the next start."""
-    return min(FIRST_BACKOFF * 2 ** min(crashes - 1, 10), LONGEST_BACKOFF)
+    return float(min(FIRST_BACKOFF * 2 ** min(crashes - 1, 10), LONGEST_BACKOFF))
 
 
 def _evicted(pod: Mapping[str, Any], *, now: datetime) -> Step:
@@ -152,7 +152,12 @@ def _evicted(pod: Mapping[str, Any], *, now: datetime) -> Step:
 def _running(pod: Mapping[str, Any], *, now: datetime, unready: str = "") -> Resource:
     """Running, and Ready unless `unready` says why not, or a readiness gate is not met."""
     containers = [
-        {**each, "ready": not unready, "started": True, "state": {"running": {"startedAt": _started_at(pod, each, now)}}}
+        {
+            **each,
+            "ready": not unready,
+            "started": True,
+            "state": {"running": {"startedAt": _started_at(pod, each, now)}},
+        }
         for each in _containers(pod, "containers")
     ]
     live = {each["type"]: each["status"] for each in pod.get("status", {}).get("conditions", ())}
@@ -172,9 +177,7 @@ def _running(pod: Mapping[str, Any], *, now: datetime, unready: str = "") -> Res
 def _waiting(pod: Mapping[str, Any], reason: str, message: str, *, now: datetime) -> Resource:
     """No container runs, for this reason."""
     state = {"waiting": {"reason": reason, "message": message}}
-    containers = [
-        {**each, "ready": False, "started": False, "state": state} for each in _containers(pod, "containers")
-    ]
+    containers = [{**each, "ready": False, "started": False, "state": state} for each in _containers(pod, "containers")]
     missing = dict.fromkeys(("Ready", "ContainersReady"), message)
     return {
         "phase": "Pending",
@@ -245,8 +248,10 @@ def _statuses(field: str) -> str:
     return "containerStatuses" if field == "containers" else "initContainerStatuses"
 
 
-def _conditions(pod: Mapping[str, Any], missing: Mapping[str, str], reason: str, *, now: datetime) -> Sequence[Resource]:
-    """All conditions: those in `missing` are False, with this reason and their message; times of unchanged ones stay."""
+def _conditions(
+    pod: Mapping[str, Any], missing: Mapping[str, str], reason: str, *, now: datetime
+) -> Sequence[Resource]:
+    """All conditions: those in `missing` are False, with `reason` and their message; times of unchanged ones stay."""
     live = {each["type"]: each for each in pod.get("status", {}).get("conditions", ())}
     scheduled = "PodScheduled" not in missing
     made: list[Resource] = [each for name, each in live.items() if name not in KEPT]
@@ -260,7 +265,7 @@ def _conditions(pod: Mapping[str, Any], missing: Mapping[str, str], reason: str,
 
 
 def differs(pod: Mapping[str, Any], status: Mapping[str, Any]) -> bool:
-    """Whether the live status has other values than `status` somewhere. The API server keeps fields that we leave out."""
+    """Whether the live status has other values than `status` in some field that `status` has."""
     return not _holds(pod.get("status", {}), status)
 
 
