@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -14,11 +16,22 @@ import pytest
 from bonny.errors import UsageError
 from bonny.resource import Resource
 from bonny_dev.sandbox import Sandbox, SandboxError
-from bonny_dev.sandbox.binaries import from_environment
-from bonny_dev.sandbox.cache import lookup
 from bonny_dev.sandbox.workloads import MANAGER, Workloads
+from bonny_dev.testing.running import running
 from bonny_dev.workloads.behaviours import ANNOTATION
-from tests.integration.test_sandbox import crd, processes_naming, python, wait_until_gone
+from tests.integration.test_running_operator import FILES, RUNTIME
+from tests.integration.test_sandbox import (
+    RUN,
+    START,
+    STOP,
+    crd,
+    kubeconfig_in,
+    line_of,
+    processes_naming,
+    python,
+    wait_until_gone,
+)
+from tests.support.controllers import skip_without_controllers
 
 _numbers = count(1)
 TEMPLATE = {"containers": [{"name": "main", "image": "registry.example.com/app:1"}]}
@@ -27,8 +40,7 @@ TEMPLATE = {"containers": [{"name": "main", "image": "registry.example.com/app:1
 @pytest.fixture(autouse=True, scope="module")
 def _is_there() -> None:
     """`make test` builds no controllers, `make test-all` does."""
-    if not (from_environment(MANAGER) or lookup(MANAGER, lambda _: None)):
-        pytest.skip("kube-controller-manager is not built here: run `invoke fetch --workloads`")
+    skip_without_controllers()
 
 
 @pytest.fixture(autouse=True)
@@ -469,3 +481,50 @@ def test_workloads_take_little_time_and_memory(sandbox: Sandbox, workloads: Work
     began = time.monotonic()
     sandbox.start_workloads()
     assert time.monotonic() - began < 6.0
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "simulate-workloads.md"
+OPERATOR, TESTS = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("name", re.findall(r"async def (test_\w+)", TESTS))
+async def test_the_tests_of_the_how_to_page_pass(
+    name: str, sandbox: Sandbox, workloads: Workloads, tmp_path: Path
+) -> None:
+    files = {path.replace("refused", "caches"): text.replace("refused", "caches") for path, text in FILES.items()}
+    for path, text in {**files, "src/caches/operator.py": OPERATOR}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, "utf-8")
+    (tmp_path / "vendor").mkdir()
+    (tmp_path / "vendor" / "bonny").symlink_to(RUNTIME / "bonny")
+    scope: dict[str, Any] = {}
+    exec(TESTS, scope)
+
+    async with running(sandbox, tmp_path) as running_operator:
+        await scope[name](running_operator, workloads)
+
+
+def test_a_sandbox_in_the_background_has_controllers_if_they_are_asked_for(tmp_path: Path) -> None:
+    with python(START.replace("start()", "start(workloads=True)"), cwd=tmp_path) as start:
+        output, errors = start.communicate(timeout=60)
+    assert errors == ""
+    kubeconfig = kubeconfig_in(output.splitlines())
+    folder = kubeconfig.parent
+    assert [line for line in processes_naming(folder) if "/kube-controller-manager --kubeconfig" in line]
+
+    with python(STOP, cwd=tmp_path) as stop:
+        assert line_of(stop) == "The sandbox is stopped."
+    wait_until_gone(folder, within_seconds=0.5)
+
+
+def test_a_sandbox_ends_with_the_process_that_simulates_its_pods(tmp_path: Path) -> None:
+    with python(RUN.replace("run()", "run(workloads=True)"), cwd=tmp_path) as process:
+        folder = kubeconfig_in([line_of(process) for _ in range(3)]).parent
+        (simulated,) = [line for line in processes_naming(folder) if "-m bonny_dev.workloads" in line]
+
+        os.kill(int(simulated.split()[0]), signal.SIGKILL)
+
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert "workloads stopped by itself" in errors
+    wait_until_gone(folder)

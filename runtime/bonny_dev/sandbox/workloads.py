@@ -117,7 +117,7 @@ class Workloads:
         return evicted
 
     def reset(self) -> None:
-        """Forget every `simulate`: pods and claims recover, except ended pods, and except where an annotation says otherwise."""
+        """Forget every `simulate`: pods and claims recover, unless a pod has ended or an annotation says otherwise."""
         self._write([])
 
     def _add(self, rule: Rule) -> None:
