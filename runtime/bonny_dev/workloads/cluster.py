@@ -168,10 +168,8 @@ class Cluster:
             return None
         owner = next((each["uid"] for each in pod["metadata"].get("ownerReferences", ())), pod["metadata"]["uid"])
         step = pods.on_node(pod, behaviour, now=now, address=self._address_of(pod), crashed=self._crashed.get(owner, 0))
-        if await self._set_status(pod, step.status) and (behaviour, step.status["phase"]) == (
-            Behaviour(Simulate.CRASH, behaviour.limit if behaviour else None),
-            "Failed",
-        ):
+        written = await self._set_status(pod, step.status)
+        if written and step.status["phase"] == "Failed" and behaviour and behaviour.simulate is Simulate.CRASH:
             self._crashed[owner] = self._crashed.get(owner, 0) + 1
         return step.again
 
