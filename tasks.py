@@ -9,7 +9,7 @@ from pathlib import Path
 from invoke.collection import Collection
 from invoke.context import Context
 from invoke.exceptions import UnexpectedExit
-from invoke.tasks import task
+from invoke.tasks import call, task
 
 ROOT = Path(__file__).resolve().parent
 # Every task works from any folder, with the tools of the environment that invoke itself runs in.
@@ -29,12 +29,12 @@ WORKERS = 2 * CORES + 1
 PYTHON_FILES = "runtime hooks tests tools bench examples docs/reference/examples tasks.py"
 
 
-@task
-def fetch(c: Context) -> None:
+@task(help={"workloads": "also kube-controller-manager, for the tests of controllers in a sandbox"})
+def fetch(c: Context, workloads: bool = False) -> None:
     """Have etcd and kube-apiserver at hand; the first time they are downloaded or built, which takes minutes."""
     from bonny_dev.sandbox import commands  # noqa: PLC0415  for the tasks that need it
 
-    commands.fetch()
+    commands.fetch(workloads=workloads)
 
 
 @task
@@ -91,7 +91,7 @@ def test(c: Context) -> None:
     spread(c, "-m 'not slow'")
 
 
-@task(pre=[lint, fetch])
+@task(pre=[lint, call(fetch, workloads=True)])
 def test_all(c: Context) -> None:
     """All tests, the slow ones too; property tests search at random, from a seed that is printed."""
     seed = os.environ["PYTHONHASHSEED"] = str(random.SystemRandom().randrange(2**32))

@@ -32,6 +32,7 @@ LONGEST = (
     "template/test_rendered_project.py",
     "template/test_readme.py",
     "integration/test_run_local.py",
+    "integration/test_workloads.py",
     "integration/test_deploy.py",
     "integration/test_core_path.py",
     "faults/test_scheduler_replicas.py",

@@ -212,6 +212,7 @@ PAGES: Final = (
             Part("bonny_dev/testing/admission.py", ("review",), signed=True),
             Part("bonny_dev/testing/admission.py", ("Reviewed",)),
             Part("bonny_dev/testing/running.py", ("RunningOperator",), signed=True, methods=True, one_example=True),
+            Part("bonny_dev/sandbox/workloads.py", ("Workloads",), signed=True, methods=True, one_example=True),
             Part("bonny_dev/manifest/recorder.py", ("record_permissions",), signed=True),
             Part("bonny_dev/manifest/recorder.py", ("PermissionRecorder",), methods=True),
             Part("bonny_dev/manifest/recorder.py", ("Comparison",)),

@@ -20,6 +20,7 @@ from bonny_dev.sandbox import Sandbox
 from bonny_dev.sandbox.admin import Admin
 from bonny_dev.tasks.provision import install_account
 from tests.support.baking import bake, install, invoke
+from tests.support.controllers import skip_without_controllers
 from tools.terminal import CTRL_C, Terminal, plain
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -144,6 +145,7 @@ def test_a_port_in_use_is_named(run: Run, sandbox: Sandbox) -> None:
     [
         (("--namespace", "Not_A_Name"), {}, "Not_A_Name"),
         (("--sandbox", "--context", "x"), {}, "exclude each other"),
+        (("--workloads",), {}, "--workloads needs --sandbox"),
         ((), {"BONNY_WATCH_NAMESPACES": "x"}, "BONNY_WATCH_NAMESPACES is unknown"),
         ((), {"BONNY_WATCH_NAMESPACE": "__ALL"}, "__ALL__"),
         ((), {"BONNY_HTTP_PORT": "http"}, "BONNY_HTTP_PORT is 'http'"),
@@ -330,6 +332,17 @@ def test_a_person_may_stop_in_a_handler_and_go_on(source: Path, tmp_path: Path, 
 def test_a_kill_of_the_reloading_process_takes_everything_with_it(source: Path, tmp_path: Path) -> None:
     with at_a_terminal(source, tmp_path, "--sandbox", "--reload") as terminal:
         terminal.wait_for("in sync")
+        terminal.process.kill()
+        terminal.process.wait()
+        Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process), within_seconds=30)
+
+
+def test_with_workloads_the_controllers_run_and_a_kill_takes_everything_with_it(source: Path, tmp_path: Path) -> None:
+    skip_without_controllers()
+    with at_a_terminal(source, tmp_path, "--sandbox", "--workloads", "--apply-samples") as terminal:
+        terminal.wait_for("controllers run, kubelets are simulated: a pod becomes Ready, and nothing runs in it")
+        terminal.wait_for("in sync")
+        assert [line for line in left_behind(tmp_path) if "kube-controller-manager" in line]
         terminal.process.kill()
         terminal.process.wait()
         Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process), within_seconds=30)

@@ -25,6 +25,7 @@ def test_without_watchfiles_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatc
     ("options", "told"),
     [
         (LocalRun(sandbox=True, context="kind"), "exclude each other"),
+        (LocalRun(workloads=True), "--workloads needs --sandbox"),
         (LocalRun(sandbox=True, namespace="Not_A_Name"), "Not_A_Name"),
     ],
 )

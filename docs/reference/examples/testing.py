@@ -218,3 +218,18 @@ def running_operator() -> None:
         assert await running_operator.client.list(Widget, namespace="default")
         await running_operator.delete(made)
         await running_operator.until_gone(made)
+
+
+def workloads() -> None:
+    # tests/integration/test_widget.py, for a Widget that runs a Deployment of the same name
+    async def test_a_widget_is_not_ready_while_its_pods_crash(
+        running_operator: testing.RunningOperator, workloads: testing.Workloads
+    ) -> None:
+        made = await running_operator.apply(applied("w1", size=3))
+        await running_operator.until(made, testing.is_ready)
+
+        workloads.simulate("w1-*", "crash")
+        await running_operator.until(made, lambda live: not testing.is_ready(live))
+
+        workloads.reset()
+        await running_operator.until(made, testing.is_ready)

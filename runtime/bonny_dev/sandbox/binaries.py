@@ -1,8 +1,8 @@
-"""Binaries: where etcd and kube-apiserver come from.
+"""Binaries: where etcd, kube-apiserver and, only where it is asked for, kube-controller-manager come from.
 
 In this order: what TEST_ASSET_ETCD, TEST_ASSET_KUBE_APISERVER and KUBEBUILDER_ASSETS name; the cache folder; the
-official envtest archive; a build from Go modules. The first two are quick; the others fill the cache, one process at a
-time.
+official envtest archive or program; a build from Go modules. The first two are quick; the others fill the cache, one
+process at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from . import build, cache, download
 from .cache import Progress
 from .guard import Guard
 from .processes import SandboxError
-from .versions import KUBERNETES, check
+from .versions import KUBERNETES, KUBERNETES_PROGRAMS, check
 
 # The programs of a sandbox. `obtain` also knows kube-scheduler and kube-controller-manager.
 SANDBOX: Final = ("etcd", "kube-apiserver")
@@ -75,6 +75,11 @@ def get(name: str, guard: Guard, progress: Progress) -> Path:
             for program in download.PROGRAMS:
                 cache.install(guard.folder / program, cache.folder_of(version))
             return cache.folder_of(version) / name
+    if name in KUBERNETES_PROGRAMS and name not in download.PROGRAMS:
+        try:
+            return cache.install(download.fetch_program(name, guard.folder, progress), cache.folder_of(KUBERNETES))
+        except download.ArchiveError as error:
+            progress(f"no official {name} ({error}); building from source instead")
     return cache.install(build.build(name, guard, progress), cache.folder_of(KUBERNETES))
 
 

@@ -3,9 +3,10 @@
 A started sandbox is known by a folder `.sandbox` in the project: `lock` is held as long as it runs (the kernel lets go
 of it however the process ends, so a stale state is recognised), `state.json` says how to reach it.
 
-In the background a process of its own runs the sandbox (`python -m bonny_dev.sandbox.commands FOLDER HOURS`), with its
-output in `.sandbox/log`. No terminal bounds its life, so it ends by itself: after its hours, or when `.sandbox` is
-deleted. The watchdog of the sandbox guards that process as any other.
+In the background a process of its own runs the sandbox (`python -m bonny_dev.sandbox.commands FOLDER HOURS`, and
+`workloads` for controllers and simulated kubelets), with its output in `.sandbox/log`. No terminal bounds its life, so
+it ends by itself: after its hours, or when `.sandbox` is deleted. The watchdog of the sandbox guards that process as
+any other.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from .cache import Progress
 from .lock import try_lock
 from .processes import SandboxError
 from .server import Sandbox
+from .workloads import MANAGER, controller_manager, package_folders
 
 # A server that stopped by itself is noticed within this time; signals interrupt the wait.
 CHECK_SECONDS: Final = 1.0
@@ -39,6 +41,8 @@ STOP_SECONDS: Final = 10.0
 POLL_SECONDS: Final = 0.05
 # Long enough for a day's work. A forgotten sandbox holds several hundred MB of memory.
 HOURS: Final = 12.0
+# The word on the command line of the process in the background.
+WORKLOADS: Final = "workloads"
 RUNNING: Final = "A sandbox is already running in this project:"
 # Prints at once, also into a pipe.
 SAY: Final = partial(print, flush=True)
@@ -51,23 +55,28 @@ class RunningSandbox:
     pid: int
     url: str
     kubeconfig: str
+    workloads: bool = False
 
 
-def start(root: Path | None = None, *, hours: float = HOURS, say: Progress = SAY) -> None:
+def start(root: Path | None = None, *, hours: float = HOURS, workloads: bool = False, say: Progress = SAY) -> None:
     """Start a sandbox in the background and return when it is ready; one for each project folder `root`.
 
-    It runs until `stop`, for `hours` at most (default 12), and ends when the folder `.sandbox` is deleted.
+    With `workloads` it has controllers and simulated kubelets. It runs until `stop`, for `hours` at most (default 12),
+    and ends when the folder `.sandbox` is deleted.
     Default root: the current folder. When one runs already, its lines are printed and nothing is started.
-    Raises: `UsageError` when the binaries cannot be had; `SandboxError`, with the output of the process, when it fails.
+    Raises: `UsageError` when the binaries cannot be had, or one without `workloads` runs already; `SandboxError`, with
+    the output of the process, when it fails.
     """
     home = project_folder(root)
     if not is_stopped(home):
-        _say_how_to_reach(running_state(home), RUNNING, say)
+        _say_what_runs(home, workloads, say)
         return
-    find_or_build(say)  # here, because it may take minutes
+    binaries = find_or_build(say)  # here, because it may take minutes
+    if workloads:
+        controller_manager(binaries, say)
     log = home / "log"
-    folder = Path(__file__).parents[2]  # of both packages
     command = [sys.executable, "-P", "-m", "bonny_dev.sandbox.commands", str(home.parent.resolve()), str(hours)]
+    command += [WORKLOADS] if workloads else []
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
@@ -75,7 +84,7 @@ def start(root: Path | None = None, *, hours: float = HOURS, say: Progress = SAY
             stdout=output,
             stderr=subprocess.STDOUT,
             cwd="/",
-            env={**os.environ, "PYTHONPATH": str(folder)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(package_folders())},
             start_new_session=True,  # closing the terminal does not end it
         )
     try:
@@ -90,25 +99,35 @@ def start(root: Path | None = None, *, hours: float = HOURS, say: Progress = SAY
     _say_how_to_reach(running_state(home), ready, say)
 
 
-def run(root: Path | None = None, *, port: int = 0, hours: float = math.inf, say: Progress = SAY) -> None:
+def run(
+    root: Path | None = None,
+    *,
+    port: int = 0,
+    hours: float = math.inf,
+    workloads: bool = False,
+    say: Progress = SAY,
+) -> None:
     """Run a sandbox in this process until Ctrl-C, SIGTERM, `stop`, `hours` (default: no limit), or until the folder
     `.sandbox` is deleted; one for each project folder `root`.
 
-    Default root: the current folder. When one runs already, its lines are printed and nothing is started.
-    Raises: `UsageError` as `Sandbox.start`; `SandboxError` when a server stops by itself.
+    Default root: the current folder. When one runs already, its lines are printed and nothing is started. With
+    `workloads` it has controllers and simulated kubelets.
+    Raises: `UsageError` as `Sandbox.start` and `start`; `SandboxError` when a server stops by itself.
     """
     home = project_folder(root)
     lock = try_lock(home / "lock")
     if lock is None:
-        _say_how_to_reach(running_state(home), RUNNING, say)
+        _say_what_runs(home, workloads, say)
         return
     state_file = home / "state.json"
     try:
         state_file.unlink(missing_ok=True)  # left by one that was killed
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, signal.default_int_handler)
-        with Sandbox(port=port, progress=say) as sandbox:
-            state = RunningSandbox(pid=os.getpid(), url=sandbox.url, kubeconfig=str(sandbox.kubeconfig))
+        with Sandbox(port=port, workloads=workloads, progress=say) as sandbox:
+            state = RunningSandbox(
+                pid=os.getpid(), url=sandbox.url, kubeconfig=str(sandbox.kubeconfig), workloads=workloads
+            )
             files.write(state_file, json.dumps(asdict(state)))
             _say_how_to_reach(state, "The sandbox is ready. Ctrl-C, or `invoke sandbox.stop` elsewhere, ends it.", say)
             watch(sandbox, home, seconds=hours * 3600)
@@ -118,6 +137,16 @@ def run(root: Path | None = None, *, port: int = 0, hours: float = math.inf, say
     finally:
         state_file.unlink(missing_ok=True)
         os.close(lock)
+
+
+def _say_what_runs(home: Path, workloads: bool, say: Progress) -> None:
+    """Show how to reach the running sandbox. Raises: `UsageError` when it lacks the `workloads` that are asked for."""
+    state = running_state(home)
+    if workloads and not state.workloads:
+        raise SandboxError(
+            "a sandbox without workloads is already running in this project: run `invoke sandbox.stop` first"
+        )
+    _say_how_to_reach(state, RUNNING, say)
 
 
 def _say_how_to_reach(state: RunningSandbox, sentence: str, say: Progress) -> None:
@@ -153,9 +182,12 @@ def is_stopped(home: Path) -> bool:
     return True
 
 
-def fetch(*, say: Progress = SAY) -> None:
-    """Find, download or build the binaries, so that later starts are quick."""
-    for program in find_or_build(say).values():
+def fetch(*, workloads: bool = False, say: Progress = SAY) -> None:
+    """Find, download or build the binaries, so that later starts are quick; with `workloads` also the controllers."""
+    binaries = find_or_build(say)
+    if workloads:
+        binaries[MANAGER] = controller_manager(binaries, say)
+    for program in binaries.values():
         say(f"  {program}")
 
 
@@ -163,7 +195,7 @@ def watch(sandbox: Sandbox, home: Path, *, seconds: float) -> None:
     """Return after `seconds`, or when `home` is deleted. Raises: `SandboxError` when a server ended by itself."""
     ends = time.monotonic() + seconds
     while home.exists() and time.monotonic() < ends:
-        for server in (sandbox.etcd, sandbox.apiserver):
+        for server in sandbox.servers:
             if not server.running:
                 raise server.failure("stopped by itself")
         time.sleep(CHECK_SECONDS)
@@ -189,6 +221,6 @@ def running_state(home: Path) -> RunningSandbox:
 
 if __name__ == "__main__":
     try:
-        run(Path(sys.argv[1]), hours=float(sys.argv[2]))
+        run(Path(sys.argv[1]), hours=float(sys.argv[2]), workloads=WORKLOADS in sys.argv[3:])
     except UsageError as error:
         sys.exit(str(error))

@@ -1,6 +1,8 @@
-"""Download: etcd and kube-apiserver from the official envtest archives, which controller-tools publishes on GitHub.
+"""Download: etcd and kube-apiserver from the official envtest archives, which controller-tools publishes on GitHub, and
+other programs of Kubernetes, for Linux, from the project's own server.
 
-The index names each archive with its SHA-512; it is trusted because it comes over HTTPS from that project itself.
+The index names each archive with its SHA-512, and beside each program lies its own; they are trusted because they come
+over HTTPS from those projects themselves.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from .cache import Every, Progress
 from .versions import KUBERNETES, SemanticVersion, parse
 
 INDEX: Final = "https://raw.githubusercontent.com/kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml"
+OFFICIAL: Final = "https://dl.k8s.io"
 # The programs of the archives that we use.
 PROGRAMS: Final = ("etcd", "kube-apiserver")
 # For each connection and each read. Without the open Internet the refusal mostly comes at once; silence costs this.
@@ -69,11 +72,30 @@ def fetch(folder: Path, progress: Progress) -> SemanticVersion:
             raise ArchiveError(f"{archive['url']} does not match its checksum")
         extract(file, folder)
     except (OSError, HTTPException, UnicodeDecodeError, tarfile.TarError, KeyError) as error:
-        if isinstance(error, HTTPError):
-            error.close()  # it is an answer, too
-        reason = getattr(error, "reason", error)  # urllib wraps what the socket said
-        raise ArchiveError(str(getattr(reason, "strerror", None) or reason)) from error
+        raise _without_archive(error) from error
     return version
+
+
+def fetch_program(name: str, folder: Path, progress: Progress) -> Path:
+    """Put one program of our Kubernetes version into `folder`. Raises: as `fetch`."""
+    system, _, machine = this_platform().partition("-")
+    url = f"{OFFICIAL}/v{KUBERNETES}/bin/{system}/{machine}/{name}"
+    try:
+        with urllib.request.urlopen(f"{url}.sha512", timeout=TIMEOUT_SECONDS) as response:  # noqa: S310  (https)
+            sha512 = response.read(1024).decode().split()[0]
+        progress(f"downloading the official {name} {KUBERNETES} (about 70 MB)")
+        if save(url, folder / name, progress) != sha512:
+            raise ArchiveError(f"{url} does not match its checksum")
+    except (OSError, HTTPException, UnicodeDecodeError, IndexError) as error:
+        raise _without_archive(error) from error
+    return folder / name
+
+
+def _without_archive(error: Exception) -> ArchiveError:
+    if isinstance(error, HTTPError):
+        error.close()  # it is an answer, too
+    reason = getattr(error, "reason", error)  # urllib wraps what the socket said
+    return ArchiveError(str(getattr(reason, "strerror", None) or reason))
 
 
 def save(url: str, file: Path, progress: Progress) -> str:

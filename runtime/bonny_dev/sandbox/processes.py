@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -31,18 +31,26 @@ class SandboxError(UsageError):
 
 
 class ServerProcess:
-    """etcd or kube-apiserver, as a process of the sandbox; once this is made, it is ready.
+    """A server as a process of the sandbox, such as etcd; once this is made, it is ready.
 
     Raises: `SandboxError` with the server's last lines when it stops instead, or is not ready in time.
     """
 
     def __init__(
-        self, name: str, command: Sequence[str], *, guard: Guard, is_ready: Callable[[], bool], start_seconds: float
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        guard: Guard,
+        is_ready: Callable[[], bool],
+        start_seconds: float,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.log_file: Path = guard.folder / f"{name}.log"
         self._command = list(command)
         self._guard = guard
+        self._env = env
         self._is_ready = is_ready
         self._start_seconds = start_seconds
         self._launch()
@@ -68,7 +76,7 @@ class ServerProcess:
 
     def _launch(self) -> None:
         began = time.monotonic()
-        process = self._process = self._guard.popen(self._command, log_file=self.log_file)
+        process = self._process = self._guard.popen(self._command, log_file=self.log_file, env=self._env)
         while True:
             ready = self._is_ready()
             # Checked after the probe: its answer may have come from another process on this port.

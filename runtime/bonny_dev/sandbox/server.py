@@ -5,7 +5,8 @@
         subprocess.run(["kubectl", "--kubeconfig", sandbox.kubeconfig, "get", "namespaces"])
 
 There are no kubelets, no controllers and no scheduler: Pods do not run, Deployments make no ReplicaSets, owner
-references are not garbage-collected, and a deleted Namespace stays Terminating.
+references are not garbage-collected, and a deleted Namespace stays Terminating. `Sandbox(workloads=True)` adds
+controllers, and kubelets that are simulated: a Deployment becomes Available, although nothing runs.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from .guard import Guard
 from .kubeconfig import kubeconfig
 from .ports import LOOPBACK, check_free, free_ports, is_free
 from .processes import SandboxError, ServerProcess
+from .workloads import MANAGER, Workloads, controller_manager
 
 # A free port can be lost to another process before the server listens on it; losing it twice in a row is unlikely.
 START_ATTEMPTS: Final = 5
@@ -63,6 +65,7 @@ class Sandbox(Admin):
         self,
         *,
         port: int = 0,
+        workloads: bool = False,
         binaries: Mapping[str, Path] | None = None,
         apiserver_flags: Sequence[str] = (),
         start_seconds: float = START_SECONDS,
@@ -70,12 +73,16 @@ class Sandbox(Admin):
     ) -> None:
         """Prepare a sandbox; nothing happens before `start` or `with`.
 
-        `port` is the API server's (default 0: a free one); `binaries` are found or built by default; `apiserver_flags`
-        are appended to ours, the last one of a name wins; `start_seconds` is how long each server may take (default
-        60); `progress` is called with a line from time to time while binaries are fetched or built.
+        `port` is the API server's (default 0: a free one); `workloads` starts controllers and simulated kubelets, too
+        (default: none); `binaries` are found or built by default; `apiserver_flags` are appended to ours, the last one
+        of a name wins; `start_seconds` is how long each server may take (default 60); `progress` is called with a line
+        from time to time while binaries are fetched or built.
         """
         super().__init__(url="", token=secrets.token_urlsafe(32), ca_file=Path())
         self._port = port
+        self._with_workloads = workloads
+        self._workloads: Workloads | None = None
+        self._found: dict[str, Path] = {}
         self._binaries = binaries
         self._apiserver_flags = tuple(apiserver_flags)
         self._start_seconds = start_seconds
@@ -89,7 +96,10 @@ class Sandbox(Admin):
             raise SandboxError(f"this sandbox already runs at {self.url}: make another one, or stop it first")
         if self._port:
             check_free(self._port)
-        binaries = self._binaries or find_or_build(self._progress)
+        binaries = dict(self._binaries or find_or_build(self._progress))
+        if self._with_workloads:
+            binaries[MANAGER] = controller_manager(binaries, self._progress)
+        self._found = binaries
         for attempt in range(1, START_ATTEMPTS + 1):
             ports = [self._port or free_ports(1)[0], *free_ports(2)]
             try:
@@ -108,7 +118,44 @@ class Sandbox(Admin):
         """Kill the servers and remove the folder. Calling it again, or in a forked child, does nothing."""
         if self._guard is not None and self._owner == os.getpid():
             self._guard.close()
-            self._guard = None
+            self._guard = self._workloads = None
+
+    @property
+    def workloads(self) -> Workloads:
+        """Controllers and simulated kubelets. Raises: `SandboxError` while none run."""
+        if self._workloads is None:
+            raise SandboxError("this sandbox runs no controllers: use Sandbox(workloads=True), or start_workloads()")
+        return self._workloads
+
+    @property
+    def servers(self) -> list[ServerProcess]:
+        """The processes that must run for the sandbox to work."""
+        return [self.etcd, self.apiserver, *([self._workloads.process] if self._workloads else [])]
+
+    def start_workloads(self, progress: Progress | None = None) -> Workloads:
+        """Start controllers and simulated kubelets beside a running API server; return when they work.
+
+        `progress` as in `Sandbox`.
+        Raises: `UsageError` when kube-controller-manager cannot be had; `SandboxError` when a process fails, or the
+        sandbox does not run.
+        """
+        if self._guard is None:
+            raise SandboxError("start the sandbox before its controllers")
+        if self._workloads is None:
+            self._workloads = Workloads(
+                self,
+                guard=self._guard,
+                kubeconfig=self.kubeconfig,
+                program=controller_manager(self._found, progress or self._progress),
+                start_seconds=self._start_seconds,
+            )
+        return self._workloads
+
+    def stop_workloads(self) -> None:
+        """Stop what `start_workloads` started; the objects stay as they are."""
+        if self._workloads is not None:
+            self._workloads.process.terminate()
+            self._workloads = None
 
     def service_account_kubeconfig(self, namespace: str, name: str, *, expires_seconds: int = 3600) -> Path:
         """Write a kubeconfig (mode 0600) that acts as a ServiceAccount, which must exist, with a real token.
@@ -143,6 +190,8 @@ class Sandbox(Admin):
         self.apiserver = server("kube-apiserver", self._is_ready, self._apiserver_flags)
         text = kubeconfig(url=self.url, ca=self.ca_file.read_bytes(), user="admin", token=self.token)
         self.kubeconfig = files.write(self.folder / "kubeconfig", text)
+        if self._with_workloads:
+            self.start_workloads()
 
     def _is_ready(self) -> bool:
         """Whether the API server answers, is ready, and has made the namespace that most requests use."""

@@ -49,6 +49,9 @@ class LocalRun:
     """The options of run-local."""
 
     sandbox: Annotated[bool, "start a real API server on this machine for this run"] = False
+    workloads: Annotated[
+        bool, "with --sandbox: also controllers and simulated kubelets, so that Deployments become Available"
+    ] = False
     reload: Annotated[bool, "restart the operator when a source file changes; the sandbox and its objects stay"] = False
     apply_samples: Annotated[bool, "apply the objects in samples/ first"] = False
     as_service_account: Annotated[bool, "run with the permissions of the manifest only, which shows missing ones"] = (

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -212,6 +213,8 @@ def configured(options: LocalRun, base: Config) -> Config:
     """The settings: flags before the environment before `base`. Raises: `UsageError` when they are invalid."""
     if options.sandbox and options.context:
         raise UsageError("--sandbox and --context exclude each other: a sandbox is a cluster of its own")
+    if options.workloads and not options.sandbox:
+        raise UsageError("--workloads needs --sandbox: another cluster has controllers and kubelets of its own")
     base = replace(base, http_host="127.0.0.1", http_port=0, grace=GRACE_SECONDS, log_json=False)
     config = Config.from_environment(base=base)
     if options.namespace:
@@ -229,9 +232,11 @@ def cluster_of(options: LocalRun, config: Config) -> Iterator[Cluster]:
         yield chosen_cluster(config, options.context)
         return
     print("starting a sandbox ...", flush=True)
-    with Sandbox() as sandbox:
+    with Sandbox(workloads=options.workloads, progress=partial(print, flush=True)) as sandbox:
         for name in config.watch_namespaces or ():
             sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         commands = f"  export KUBECONFIG={sandbox.kubeconfig}\n  kubectl get crds\n"
+        if options.workloads:
+            print("controllers run, kubelets are simulated: a pod becomes Ready, and nothing runs in it")
         print(f"it is ready; in another terminal:\n{commands}", flush=True)
         yield Kubeconfig(str(sandbox.kubeconfig))

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from invoke.context import Context
 
 from .declaring import task
 
+Workloads: TypeAlias = Annotated[bool, "also controllers and simulated kubelets: Deployments become Available"]
+
 
 @task()
-def start(c: Context, foreground: Annotated[bool, "stay in this terminal, and run until Ctrl-C"] = False) -> None:
+def start(
+    c: Context,
+    foreground: Annotated[bool, "stay in this terminal, and run until Ctrl-C"] = False,
+    workloads: Workloads = False,
+) -> None:
     """Start etcd and kube-apiserver in the background, for 12 hours at most, and print how to reach them."""
     from bonny_dev.sandbox import commands
 
     if foreground:
-        commands.run(Path(c.root))
+        commands.run(Path(c.root), workloads=workloads)
     else:
-        commands.start(Path(c.root))
+        commands.start(Path(c.root), workloads=workloads)
 
 
 @task()
@@ -30,8 +36,11 @@ def stop(c: Context) -> None:
 
 
 @task()
-def fetch(c: Context) -> None:
+def fetch(
+    c: Context,
+    workloads: Annotated[bool, "also kube-controller-manager, which --workloads needs"] = False,
+) -> None:
     """Find, download or build etcd and kube-apiserver, so that later starts are quick."""
     from bonny_dev.sandbox import commands
 
-    commands.fetch()
+    commands.fetch(workloads=workloads)

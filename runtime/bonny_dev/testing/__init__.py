@@ -5,7 +5,7 @@ that begin with `assert_` check what the handler registered; `child_of` makes a 
 `reconcile` do the same for periodic tasks and reconcilers, `schedule` asks a scheduler for a node, `review` asks an
 admission webhook about a write, `round_trip` checks conversion functions, `check_samples` the files in `samples/`.
 `record_permissions` compares used permissions with the manifest. `plugin` holds pytest fixtures for tests with a real
-server: `running_operator` is a `RunningOperator`.
+server: `running_operator` is a `RunningOperator`, `workloads` is a `Workloads`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from bonny.readiness import is_ready as is_ready
 from ..manifest.recorder import Comparison as Comparison
 from ..manifest.recorder import PermissionRecorder as PermissionRecorder
 from ..manifest.recorder import record_permissions as record_permissions
+from ..sandbox.workloads import Workloads as Workloads
 from .admission import Reviewed as Reviewed
 from .admission import review as review
 from .answers import Answers as Answers

@@ -8,10 +8,12 @@ Guarantees: nothing is started before a test asks for it, and nothing is left wh
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import nullcontext
 
 import pytest
 
 from ..sandbox import Sandbox
+from ..sandbox.workloads import Workloads
 from ..uses import absent_import
 from ..wheel import UNFIT, fits
 from .running import RunningOperator, running
@@ -29,6 +31,30 @@ def sandbox() -> Iterator[Sandbox]:
     """A real etcd and kube-apiserver, shared by all tests of the session."""
     with Sandbox() as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def _controllers(sandbox: Sandbox, pytestconfig: pytest.Config) -> Iterator[Workloads]:
+    """Controllers and simulated kubelets beside the sandbox, until the last test of the module has ended."""
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+
+    def say(line: str) -> None:
+        """The first time, a program is downloaded or built, which takes minutes."""
+        with capture.global_and_fixture_disabled() if capture else nullcontext():
+            print(line, flush=True)
+
+    yield sandbox.start_workloads(say)
+    sandbox.stop_workloads()
+
+
+@pytest.fixture
+def workloads(_controllers: Workloads) -> Iterator[Workloads]:
+    """Controllers and simulated kubelets: Deployments become Available, children are collected, namespaces end.
+
+    They run for the rest of the module, also beside tests without this fixture; what a test simulates ends with it.
+    """
+    yield _controllers
+    _controllers.reset()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 
 from bonny_dev.sandbox import download
 
+ASSETS = ("ETCD", "KUBE_APISERVER", "KUBE_CONTROLLER_MANAGER")
 Program = Callable[..., Path]
 
 
@@ -29,11 +30,12 @@ def program() -> Program:
 @pytest.fixture
 def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No variables, an empty cache, no Internet, no Go; returns the cache's folder of our version."""
-    for variable in ("KUBEBUILDER_ASSETS", "TEST_ASSET_ETCD", "TEST_ASSET_KUBE_APISERVER"):
+    for variable in ("KUBEBUILDER_ASSETS", *(f"TEST_ASSET_{name}" for name in ASSETS)):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setattr(download, "INDEX", "http://127.0.0.1:9/index.yaml")  # the discard port: refused at once
+    monkeypatch.setattr(download, "OFFICIAL", "http://127.0.0.1:9")
     monkeypatch.setattr("bonny_dev.sandbox.build.shutil.which", lambda name: None)
     return tmp_path / "cache" / "bonny" / "kubernetes" / "v1.36.3"
 

@@ -18,6 +18,7 @@ from bonny.errors import UsageError
 from bonny_dev.sandbox import build, cache, download
 from bonny_dev.sandbox.binaries import find_or_build, obtain
 from bonny_dev.sandbox.versions import SemanticVersion
+from bonny_dev.sandbox.workloads import MANAGER, controller_manager
 
 Program = Callable[..., Path]
 
@@ -294,6 +295,68 @@ def test_an_archive_that_does_not_match_its_checksum_is_not_used(
         obtain(["etcd"], lines.append)
 
     assert "does not match its checksum); building from source instead" in lines[1]
+
+
+def official(content: bytes, *, promised: bytes | None = None) -> dict[str, bytes]:
+    """The pages of kube-controller-manager on the server of Kubernetes."""
+    path = f"/v1.36.3/bin/{download.this_platform().replace('-', '/')}/kube-controller-manager"
+    return {path: content, f"{path}.sha512": hashlib.sha512(promised or content).hexdigest().encode()}
+
+
+def test_the_controllers_are_downloaded_where_they_are_published(
+    bare_machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = b"#!/bin/sh\necho Kubernetes v1.36.3\n"
+    with web(official(content)) as address:
+        monkeypatch.setattr(download, "OFFICIAL", address)
+        found = obtain(["kube-controller-manager"])
+
+    assert found == {"kube-controller-manager": bare_machine / "kube-controller-manager"}
+    assert found["kube-controller-manager"].read_bytes() == content
+    assert obtain(["kube-controller-manager"]) == found  # now from the cache
+
+
+@pytest.mark.parametrize(
+    ("pages", "reason"),
+    [
+        ({}, "Not Found"),
+        (official(b"cut in ha", promised=b"the whole program"), "does not match its checksum"),
+    ],
+)
+def test_controllers_that_are_not_published_or_damaged_are_built(
+    pages: dict[str, bytes],
+    reason: str,
+    bare_machine: Path,
+    go: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = go()
+    lines: list[str] = []
+    with web(pages) as address:
+        monkeypatch.setattr(download, "OFFICIAL", address)
+        obtain(["kube-controller-manager"], lines.append)
+
+    assert f"{reason}); building from source instead" in "\n".join(lines)
+    assert "k8s.io/kubernetes/cmd/kube-controller-manager" in calls.read_text(encoding="utf-8")
+
+
+def test_a_sandbox_without_workloads_needs_no_controllers(bare_machine: Path, program: Program) -> None:
+    for name in ("etcd", "kube-apiserver"):
+        cached(program(bare_machine / name))
+
+    assert sorted(find_or_build()) == ["etcd", "kube-apiserver"]
+
+
+def test_controllers_of_another_version_than_the_api_server_are_refused(tmp_path: Path, program: Program) -> None:
+    programs = {
+        "kube-apiserver": program(tmp_path / "kube-apiserver", "1.35.2"),
+        MANAGER: program(tmp_path / MANAGER, "1.36.3"),
+    }
+
+    with pytest.raises(UsageError, match=r"is of Kubernetes 1\.36\.3 and kube-apiserver of 1\.35\.2: put both"):
+        controller_manager(programs)
+    programs["kube-apiserver"] = program(tmp_path / "kube-apiserver", "1.36.1")
+    assert controller_manager(programs) == tmp_path / MANAGER
 
 
 def test_a_missing_index_leads_to_the_build(

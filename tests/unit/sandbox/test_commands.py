@@ -51,12 +51,25 @@ def test_starting_where_one_runs_prints_its_lines_and_starts_nothing(tmp_path: P
     assert said[1:] == ["  export KUBECONFIG=/tmp/bonny-sandbox-x/kubeconfig", "  kubectl get namespaces"]
 
 
+def test_workloads_where_a_sandbox_without_them_runs_are_refused(tmp_path: Path) -> None:
+    home = commands.project_folder(tmp_path)
+    lock = try_lock(home / "lock")
+    assert lock is not None
+    (home / "state.json").write_text(json.dumps(STATE), encoding="utf-8")
+    try:
+        for task in (commands.start, commands.run):
+            with pytest.raises(UsageError, match=r"a sandbox without workloads is already running .* sandbox\.stop"):
+                task(tmp_path, workloads=True, say=lambda _: None)
+    finally:
+        os.close(lock)
+
+
 class Server:
     running = True
 
 
 class Servers:
-    etcd = apiserver = Server()
+    servers = (Server(),)
 
 
 def test_a_sandbox_ends_when_its_hours_are_over(tmp_path: Path) -> None:
