@@ -26,7 +26,7 @@ from typing import Final, Protocol, TypeAlias
 
 from ..kinds import Kind
 from ..resource import Key
-from .objects import version_number
+from .objects import Item, version_number
 from .queue import Queue, Reason
 from .store import Delta, Store
 
@@ -43,8 +43,8 @@ class Shows(Protocol):
     def version(self) -> int: ...
 
 
-Name: TypeAlias = tuple[Shows, Key]
-"""One object of one stream."""
+Name: TypeAlias = tuple[Shows, Key, str]
+"""An object of a stream: of this UID if the key deleted it; empty: whichever has the name, because the key wants it."""
 
 
 @dataclass(slots=True)
@@ -63,20 +63,28 @@ class _Writes:
     awaited: dict[Shows, int] = field(default_factory=dict)
     """The newest version that the key wrote, by the stream that has to show it."""
 
-    deletions: dict[Name, str] = field(default_factory=dict)
-    """The UIDs of objects that the key deleted; the answer to a DELETE has no version to wait for."""
-
-    wanted: frozenset[Name] = frozenset()
-    """Foreign objects whose names the key wants."""
+    names: frozenset[Name] = frozenset()
+    """What the key wants, and what it deleted: the answer to a DELETE has no version to wait for."""
 
     parked_since: float | None = None
     """When the key began to wait (monotonic seconds)."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether a stream has yet to show what the key wrote or deleted."""
+        return bool(self.awaited) or any(uid for _, _, uid in self.names)
+
 
 class OwnWrites:
-    """See the module. Of all keys of one workqueue; `shown_by` names the stream that shows what an owner writes."""
+    """See the module. Of all keys of one workqueue."""
 
-    def __init__(self, queue: Queue[Key], shown_by: Callable[[Kind, Key, Key], Shows | None]) -> None:
+    def __init__(
+        self,
+        queue: Queue[Key],
+        shown_by: Callable[[Kind, Key, Key], Shows | None],
+        enqueue: Callable[[Key, Reason], object],
+    ) -> None:
+        """`shown_by`: the stream that shows an object of this kind and key that an owner writes."""
         self.waits = 0
         """Times a key waited for its own write to appear in a stream."""
 
@@ -85,6 +93,7 @@ class OwnWrites:
 
         self._queue = queue
         self._shown_by = shown_by
+        self._enqueue = enqueue
         self._keys: defaultdict[Key, _Writes] = defaultdict(_Writes)
         self._awaited: defaultdict[Shows, list[tuple[int, Key]]] = defaultdict(list)
         """The versions that keys wait for, in ascending order."""
@@ -98,63 +107,58 @@ class OwnWrites:
         if self._shown_by(kind, key, owner) is not None:
             self._keys[owner].pending += 1
 
-    def end_write(self, kind: Kind, key: Key, version: str | None, *, owner: Key) -> list[Reason]:
-        """The write to `key` made `version`, or failed (None).
+    def end_write(self, kind: Kind, key: Key, version: str | None, *, owner: Key) -> None:
+        """The write to `key` made `version`, or failed (None). The end of the last write queues its owner for the held
+        events that are foreign.
 
         Give only a version that the write itself made: the answer to a write that changed nothing has the version of
-        another writer's change. Returns: what the held events mean that are foreign, once no write is under way.
+        another writer's change.
         """
-        stream, foreign = self._shown_by(kind, key, owner), []
-        if stream is not None:
-            writes = self._keys[owner]
-            writes.pending -= 1
-            if version is not None:
-                number = version_number(version)
-                # The stream is past this version and has not shown it: it was part of a list.
-                if writes.held.pop((stream, version), None) is None and not 0 < number <= stream.version:
-                    writes.made.add((stream, version))
-                if number > max(stream.version, writes.awaited.get(stream, 0)):
-                    self._await_no_longer(stream, owner)
-                    writes.awaited[stream] = number
-                    insort(self._awaited[stream], (number, owner))
-            if not writes.pending:
-                foreign, writes.held = list(writes.held.values()), {}
-            self._release(owner)
-        return foreign
+        stream = self._shown_by(kind, key, owner)
+        if stream is None:
+            return
+        writes = self._keys[owner]
+        writes.pending -= 1
+        if version is not None:
+            number = version_number(version)
+            # The stream is past this version and has not shown it: it was part of a list.
+            if writes.held.pop((stream, version), None) is None and not 0 < number <= stream.version:
+                writes.made.add((stream, version))
+            if number > max(stream.version, writes.awaited.get(stream, 0)):
+                self._await_no_longer(stream, owner)
+                writes.awaited[stream] = number
+                insort(self._awaited[stream], (number, owner))
+        if not writes.pending:
+            for reason in writes.held.values():
+                self._enqueue(owner, reason)
+            writes.held.clear()
+        self._release(owner)
 
     def begin_deletion(self, kind: Kind, key: Key, uid: str, *, owner: Key) -> None:
         """The reconcile of `owner` is about to delete `key`; the owner waits until the stream shows that."""
         stream = self._shown_by(kind, key, owner)
         shown = None if stream is None else stream.store.get(key)
         if stream is not None and shown is not None and shown.meta.uid == uid:
-            self._keys[owner].deletions[stream, key] = uid
-            self._followers[stream, key].add(owner)
+            self._follow(owner, self._keys[owner].names | {(stream, key, uid)})
 
-    def cancel_deletion(self, kind: Kind, key: Key, *, owner: Key) -> None:
+    def cancel_deletion(self, kind: Kind, key: Key, uid: str, *, owner: Key) -> None:
         """The deletion failed, or its outcome is unknown."""
-        stream = self._shown_by(kind, key, owner)
-        if stream is not None:
-            self._forget_deletion((stream, key), owner)
+        if owner in self._keys and (stream := self._shown_by(kind, key, owner)) is not None:
+            self._follow(owner, self._keys[owner].names - {(stream, key, uid)})
 
     def want(self, names: Iterable[tuple[Kind, Key]], *, owner: Key) -> None:
         """Foreign objects have these names, and `owner` wants them: it follows these names, and no earlier ones."""
         found = ((self._shown_by(kind, key, owner), key) for kind, key in names)
-        wanted = frozenset((stream, key) for stream, key in found if stream is not None)
-        if not wanted and owner not in self._keys:
-            return
-        writes = self._keys[owner]
-        given_up, writes.wanted = writes.wanted - wanted, wanted
-        for name in wanted:
-            self._followers[name].add(owner)
-        for name in given_up:
-            self._unfollow(name, owner)
-        self._release(owner)
+        wanted = {(stream, key, "") for stream, key in found if stream is not None}
+        if wanted or owner in self._keys:
+            self._follow(owner, wanted.union(name for name in self._keys[owner].names if name[2]))
 
     # --- what a stream shows ------------------------------------------------------------------------------------------
 
-    def followers(self, stream: Shows, key: Key) -> Set[Key]:
+    def followers(self, stream: Shows, delta: Delta) -> set[Key]:
         """The keys that want the name of this object, or deleted it."""
-        return self._followers.get((stream, key), frozenset())
+        uids = ("",) if delta.old is None else ("", delta.old.meta.uid)
+        return {key for uid in uids for key in self._followers.get((stream, delta.key, uid), ())}
 
     def is_own(self, key: Key, stream: Shows, delta: Delta, reason: Reason) -> bool:
         """Ask once per difference and key: whether it is, or may turn out to be, that of a write or deletion of `key`.
@@ -164,15 +168,16 @@ class OwnWrites:
         writes = self._keys.get(key)
         if writes is None:
             return False
-        if _ends(delta, writes.deletions.get((stream, delta.key))):
-            self._forget_deletion((stream, delta.key), key)
-            self._release(key)
+        old, new = delta.old, delta.new
+        if old is not None and (name := (stream, delta.key, old.meta.uid)) in writes.names and _ends(old, new):
+            self._follow(key, writes.names - {name})
             return delta.live
-        if delta.new is None or not delta.live:
+        if new is None or not delta.live:
             return False
-        event = stream, delta.new.meta.resource_version
+        event = stream, new.meta.resource_version
         if event in writes.made:
             writes.made.remove(event)
+            self._release(key)
             return True
         if writes.pending:
             writes.held[event] = reason
@@ -199,7 +204,7 @@ class OwnWrites:
         After `BARRIER_SECONDS` the key goes on with the stores as they are, and looks once more at what it wrote.
         """
         writes = self._keys.get(key)
-        if writes is not None and (writes.awaited or writes.deletions):
+        if writes is not None and writes.waits:
             if writes.parked_since is None:
                 writes.parked_since = now
                 self.waits += 1
@@ -222,11 +227,9 @@ class OwnWrites:
         if writes is not None:
             for stream in list(writes.awaited):
                 self._await_no_longer(stream, key)
-            for name in list(writes.deletions):
-                self._forget_deletion(name, key)
             writes.made.clear()
             writes.parked_since = None
-            self._release(key)
+            self._follow(key, {name for name in writes.names if not name[2]})
 
     def forget_all_writes(self) -> None:
         """The server's versions went backwards: those of earlier writes mean something else now."""
@@ -236,12 +239,11 @@ class OwnWrites:
     def _release(self, key: Key) -> None:
         """Let `key` go on if it waits for nothing else; drop what is known of it if there is nothing to remember."""
         writes = self._keys[key]
-        if writes.awaited or writes.deletions:
-            return
-        if writes.parked_since is not None:
-            self._queue.unpark(key)
-        if not (writes.pending or writes.made or writes.held or writes.wanted):
-            del self._keys[key]
+        if not writes.waits:
+            if writes.parked_since is not None:
+                self._queue.unpark(key)
+            if not (writes.pending or writes.made or writes.held or writes.names):
+                del self._keys[key]
 
     def _await_no_longer(self, stream: Shows, key: Key) -> None:
         version = self._keys[key].awaited.pop(stream, None)
@@ -249,22 +251,19 @@ class OwnWrites:
             waiting = self._awaited[stream]
             del waiting[bisect_left(waiting, (version, key))]
 
-    def _forget_deletion(self, name: Name, key: Key) -> None:
-        if self._keys[key].deletions.pop(name, None) is not None:
-            self._unfollow(name, key)
-
-    def _unfollow(self, name: Name, key: Key) -> None:
-        """`key` has one reason less to follow this object."""
+    def _follow(self, key: Key, names: Set[Name]) -> None:
+        """`key` follows these names from now on, and no others."""
         writes = self._keys[key]
-        if name not in writes.wanted and name not in writes.deletions:
+        for name in names - writes.names:
+            self._followers[name].add(key)
+        for name in writes.names - names:
             self._followers[name].discard(key)
             if not self._followers[name]:
                 del self._followers[name]
+        writes.names = frozenset(names)
+        self._release(key)
 
 
-def _ends(delta: Delta, uid: str | None) -> bool:
-    """Whether the object of this UID is gone by the difference, or under deletion from now on."""
-    old, new = delta.old, delta.new
-    if old is None or old.meta.uid != uid:
-        return False
-    return new is None or new.meta.uid != uid or new.meta.deletion_timestamp != old.meta.deletion_timestamp
+def _ends(old: Item, new: Item | None) -> bool:
+    """Whether `old` is gone, or under deletion from now on."""
+    return new is None or new.meta.uid != old.meta.uid or new.meta.deletion_timestamp != old.meta.deletion_timestamp

@@ -186,14 +186,14 @@ class ReconcileContext:
 
         The event of this write is then recognised, and the owner waits until its stream has shown it.
         """
-        own_writes, versions = self.router.own_writes, list[str]()
+        own_writes = self.router.own_writes
+        versions: list[str] = []
         own_writes.begin_write(kind, key, owner=self.key)
         try:
             yield versions.append
         finally:
             self.wrote = self.wrote or bool(versions)
-            for foreign in own_writes.end_write(kind, key, versions[-1] if versions else None, owner=self.key):
-                self.router.enqueue(self.key, foreign)
+            own_writes.end_write(kind, key, versions[-1] if versions else None, owner=self.key)
 
     @contextmanager
     def deleting(self, kind: Kind, key: Key, uid: str) -> Iterator[None]:
@@ -202,7 +202,7 @@ class ReconcileContext:
         try:
             yield
         except BaseException:
-            self.router.own_writes.cancel_deletion(kind, key, owner=self.key)
+            self.router.own_writes.cancel_deletion(kind, key, uid, owner=self.key)
             raise
         self.wrote = True
 

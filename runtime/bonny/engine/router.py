@@ -61,7 +61,7 @@ class Router:
         """`on_status`: whether a change of only the status queues the object. `backoff`: waits after failures."""
         self.queue: Queue[Key] = Queue(backoff)
         self.records = Records()
-        self.own_writes = OwnWrites(self.queue, self._stream_showing)
+        self.own_writes = OwnWrites(self.queue, self._stream_showing, self._enqueue)
         self.fights = Fights()
         self.wake: Callable[[], None] = no_worker
         """Set by the worker: called whenever a key may have become ready."""
@@ -137,7 +137,7 @@ class Router:
             asyncio.get_running_loop().call_later(IN_SYNC_SECONDS, self._ask)
             return
         for key in self._unsure:
-            self.enqueue(key, Reason.CHILD, priority=Priority.LOW)
+            self._enqueue(key, Reason.CHILD, priority=Priority.LOW)
         self._unsure.clear()
 
     async def wait_until_synced(self) -> None:
@@ -172,7 +172,7 @@ class Router:
         for number, key in enumerate(keys):
             if number % QUEUED_AT_ONCE == 0:
                 await asyncio.sleep(0)
-            self.enqueue(key, Reason.ADDED, priority=Priority.LOW)
+            self._enqueue(key, Reason.ADDED, priority=Priority.LOW)
 
     def remove_tombstones(self, *, before: float) -> None:
         """For a standby: the leader handles the deletions before this moment (monotonic seconds)."""
@@ -201,13 +201,13 @@ class Router:
             self._seen_primary(stream, delta, priority)
         if stream in self.owned_streams:
             # A name that became free concerns who wants it: one owner may prune a child that another wants.
-            for key in self.indexes.owners(delta) | self.own_writes.followers(stream, delta.key):
+            for key in self.indexes.owners(delta) | self.own_writes.followers(stream, delta):
                 if not self.own_writes.is_own(key, stream, delta, Reason.CHILD):
-                    self.enqueue(key, Reason.CHILD, priority=priority)
+                    self._enqueue(key, Reason.CHILD, priority=priority)
         for kind, other in self._related:
             if other is stream:
                 for key in filter(self.item, self.indexes.concerned(kind, delta)):
-                    self.enqueue(key, Reason.RELATED, priority=priority)
+                    self._enqueue(key, Reason.RELATED, priority=priority)
         self.wake()
 
     def _seen_primary(self, stream: Stream, delta: Delta, priority: Priority) -> None:
@@ -215,21 +215,21 @@ class Router:
         own = old is not None and self.own_writes.is_own(key, stream, delta, Reason.CHANGED)
         if old is not None and (new is None or new.meta.uid != old.meta.uid):
             self.records.add_tombstone(key, old, now=time.monotonic())
-            self.enqueue(key, Reason.DELETED)
+            self._enqueue(key, Reason.DELETED)
         if new is None or own:
             return
         if old is None:
-            self.enqueue(key, Reason.ADDED, priority=priority)
+            self._enqueue(key, Reason.ADDED, priority=priority)
         elif stream in self.restoring:
             # A reconcile since the list began saw the object as it was before the restore.
             self.records.of(key).handled = None
-            self.enqueue(key, Reason.CHANGED)
+            self._enqueue(key, Reason.CHANGED)
         elif not live and not stream.kind.metadata_only and is_rewritten(old, new):
             # A reason that counts even if a running reconcile marks this generation as handled.
             self.records.of(key).handled = None
-            self.enqueue(key, Reason.CHILD)
+            self._enqueue(key, Reason.CHILD)
         elif self._differs(stream, old, new):
-            self.enqueue(key, Reason.CHANGED)
+            self._enqueue(key, Reason.CHANGED)
 
     def _differs(self, stream: Stream, old: Item, new: Item) -> bool:
         """Whether a reconcile is needed: a status write by others must not cut a failing key's backoff short."""
@@ -250,8 +250,7 @@ class Router:
         self.records.forget_versions()
         self.restoring.add(stream)
 
-    def enqueue(self, key: Key, reason: Reason, *, priority: Priority = Priority.LIVE) -> None:
-        """Queue `key` at once."""
+    def _enqueue(self, key: Key, reason: Reason, *, priority: Priority = Priority.LIVE) -> None:
         self.queue.add(key, reason, now=time.monotonic(), priority=priority)
         self.wake()
 
