@@ -49,7 +49,7 @@ Name: TypeAlias = tuple[Shows, Key, str]
 
 @dataclass(slots=True)
 class _Writes:
-    """What is known of one key, only while there is something to know."""
+    """The memory of one key; it exists only while it is not empty."""
 
     pending: int = 0
     """Writes that are under way."""
@@ -64,7 +64,7 @@ class _Writes:
     """The newest version that the key wrote, by the stream that has to show it."""
 
     names: frozenset[Name] = frozenset()
-    """What the key wants, and what it deleted: the answer to a DELETE has no version to wait for."""
+    """Names that the key wants, and objects that it deleted: the answer to a DELETE has no version to wait for."""
 
     parked_since: float | None = None
     """When the key began to wait (monotonic seconds)."""
@@ -192,7 +192,7 @@ class OwnWrites:
             for _, key in shown:
                 writes = self._keys[key]
                 del writes.awaited[stream]
-                # What had no event was part of a list.
+                # Writes that had no event were part of a list.
                 writes.made = {made for made in writes.made if made[0] is not stream}
                 self._release(key)
 
@@ -232,7 +232,7 @@ class OwnWrites:
             self._follow(key, {name for name in writes.names if not name[2]})
 
     def forget_all_writes(self) -> None:
-        """The server's versions went backwards: those of earlier writes mean something else now."""
+        """The server's versions went backwards: versions of earlier writes mean something else now."""
         for key in list(self._keys):
             self.forget_writes(key)
 
