@@ -11,9 +11,8 @@ from urllib.parse import urlencode
 import pytest
 
 from bonny import Axn, Controller, Operator, Owned, Related, Resource, compat
-from bonny.core import watch
+from bonny.core import own_writes, watch
 from bonny.core.backoff import Backoff
-from bonny.engine import router
 from bonny.engine.stream import Stream
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
@@ -105,7 +104,7 @@ def test_a_handler_that_counts_its_children_misses_none_and_sees_the_end_of_what
 def test_a_handler_gets_no_list_without_the_child_that_it_made_however_late_the_watch_is(
     sandbox: Sandbox, namespace: str, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(router, "BARRIER_SECONDS", 0.2)
+    monkeypatch.setattr(own_writes, "BARRIER_SECONDS", 0.2)
     monkeypatch.setattr(watch, "CATCH_UP_SECONDS", 0.1)
     options = watch.WatchOptions(backoff=Backoff(base=0.05, cap=0.1))
     with serving(operator_of(Grows, watch_options=options), proxy.kubeconfig) as at_work:

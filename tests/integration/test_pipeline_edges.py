@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from bonny import Axn, Controller, Kind, Owned, Resource, Retry, Terminal, compat
-from bonny.engine import router
+from bonny.core import own_writes
 from bonny.engine.worker import Worker
 from bonny.kinds import Related
 from bonny_dev.crd.definition import crds
@@ -277,7 +277,7 @@ def test_what_was_dropped_before_its_stream_showed_it_is_pruned_later(
     sandbox: Sandbox, namespace: str, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: its event was that of an own write, and woke nobody."""
-    monkeypatch.setattr(router, "BARRIER_SECONDS", 0.5)
+    monkeypatch.setattr(own_writes, "BARRIER_SECONDS", 0.5)
     with serving(operator_of(PartsController), proxy.kubeconfig):
         sandbox.apply(thing("t1", namespace=namespace, parts=["a"]))
         until_reconciled(sandbox, "t1", namespace)
@@ -421,8 +421,9 @@ def left_in(worker: Worker) -> dict[str, object]:
     now = time.monotonic()
     held = {
         "records": [key for key, _ in router.records.items()],
-        "awaited": [key for waiting in router._awaited.values() for _, key in waiting],
-        "followers": router._followers,
+        "awaited": [key for waiting in router.own_writes._awaited.values() for _, key in waiting],
+        "writes": router.own_writes._keys,
+        "followers": router.own_writes._followers,
         "unsure": router._unsure,
         "running": worker.running,
         "queued": router.queue._entries,

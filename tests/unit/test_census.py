@@ -131,7 +131,7 @@ class QueueOfALeader(Life):
         queue.set_timer(self.some(), Reason.RESYNC, at=now + self.random.choice([1.0, 36_000.0]))
         if gone is not None and gone not in self.held:
             queue.discard(gone)
-        queue.unpark(self.some(), now=now)
+        queue.unpark(self.some())
         while len(self.held) < 5 and (work := queue.take(now=now)) is not None:
             self.held.add(work.key)
         while self.held and self.chance(0.8):
@@ -164,7 +164,7 @@ def key(name: str) -> Key:
 class RecordsOfALeader(Life):
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
-        self.roots_: Records[str] = Records()
+        self.roots_: Records = Records()
         self.uids = itertools.count(1)
 
     @property
@@ -518,13 +518,13 @@ class WritesOfAll(ControllerThatStandsBy):
 
     def happens(self, name: str) -> None:
         for child in {self.some() for _ in range(3)}:
-            self.router.begin_write(CHILD, key(child), owner=key(name))
+            self.router.own_writes.begin_write(CHILD, key(child), owner=key(name))
             self.version += 1
-            self.router.end_write(CHILD, key(child), str(self.version), owner=key(name))
+            self.router.own_writes.end_write(CHILD, key(child), str(self.version), owner=key(name))
         child = self.some()
-        self.router.begin_deletion(CHILD, key(child), f"uid-{child}", owner=key(name))
+        self.router.own_writes.begin_deletion(CHILD, key(child), f"uid-{child}", owner=key(name))
         while (work := self.router.queue.take(now=self.clock.now)) is not None:
-            if self.router.park(work.key, now=self.clock.now):
+            if self.router.own_writes.park(work.key, now=self.clock.now):
                 continue
             for stone in self.router.records.tombstones(work.key):
                 self.router.records.remove_tombstone(work.key, stone)

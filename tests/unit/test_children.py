@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 
 from bonny import Axn, Controller, Kind, Owned, Related, Resource, Retry
 from bonny.core.objects import Item, decode_item
+from bonny.core.own_writes import BARRIER_SECONDS
 from bonny.core.queue import Reason
 from bonny.core.records import AppliedRecord
 from bonny.core.store import Store
 from bonny.core.watch import ErrorKind, Put, StreamError, WatchOptions
 from bonny.engine.context import ReconcileContext
 from bonny.engine.reconcile import Reconcile
-from bonny.engine.router import BARRIER_SECONDS, Router
+from bonny.engine.router import Router
 from bonny.engine.stream import Stream
 from bonny.errors import AlreadyApplied, InvalidObject, OptionError
 from bonny.kinds import Scope
@@ -299,9 +300,9 @@ def test_a_child_that_was_written_and_is_not_shown_yet_is_never_missing(watched:
     watched.router.queue.add(key, cast("Any", "child"), now=0.0)
     work = watched.router.queue.take(now=1e9)
     assert work is not None
-    assert watched.router.park(key, now=0.0), "the handler does not run"
+    assert watched.router.own_writes.park(key, now=0.0), "the handler does not run"
     assert watched.router.queue.take(now=BARRIER_SECONDS) is not None
-    assert not watched.router.park(key, now=BARRIER_SECONDS), "the handler runs: it has waited long enough"
+    assert not watched.router.own_writes.park(key, now=BARRIER_SECONDS), "the handler runs: it has waited long enough"
 
     with pytest.raises(Retry, match="unknown"):
         watched.axn().children(*JOBS)
@@ -384,7 +385,7 @@ def test_an_owner_does_not_wait_for_a_deletion_that_failed_or_was_cancelled(
     watched.router.queue.add(key, Reason.CHANGED, now=0.0)
     assert watched.router.queue.take(now=1e9) is not None
 
-    assert not watched.router.park(key, now=1e9)
+    assert not watched.router.own_writes.park(key, now=1e9)
 
 
 def test_an_owned_object_is_not_up_to_date_while_its_watch_fails(watched: Watched) -> None:
@@ -606,8 +607,8 @@ def test_a_function_of_an_index_that_is_wrong_harms_no_other_object(
     router = Router(primary=[Still(WIDGET)], owned={}, related={related: [pods]}, on_status=False)
     pods.show(pod("p", app="x"))
 
-    assert [item.meta.name for item in pods.store.items(router.indexes_of(related.gvk, "app")[pods], "x")] == ["p"]
-    assert router.indexes_of(related.gvk, "by").keys() == {pods}
+    assert [item.meta.name for item in pods.store.items(router.indexes.named(related.gvk, "app")[pods], "x")] == ["p"]
+    assert router.indexes.named(related.gvk, "by").keys() == {pods}
     assert "a function of Related failed" in caplog.text
 
 

@@ -21,10 +21,11 @@ from bonny import Action, Axn, Controller, Spec, Version
 from bonny.client.errors import refusal
 from bonny.core import watch
 from bonny.core.objects import Failure, Item
+from bonny.core.own_writes import BARRIER_SECONDS
 from bonny.core.queue import Reason
 from bonny.engine import router as router_module
 from bonny.engine.reconcile import Step
-from bonny.engine.router import BARRIER_SECONDS, Router
+from bonny.engine.router import Router
 from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker
 from bonny.errors import Terminal
@@ -88,9 +89,9 @@ class Streams:
 
 def remembered(streams: Streams) -> list[Key]:
     """The keys of which a write or a deletion is remembered, in whichever place."""
-    router = streams.router
-    keys = [key for key, record in router.records.items() if record.writes is not None]
-    return keys + [key for waiting in router._awaited.values() for _, key in waiting] + list(router._followers)
+    writes = streams.router.own_writes
+    waiting = [key for versions in writes._awaited.values() for _, key in versions]
+    return [*writes._keys, *waiting, *writes._followers]  # type: ignore[list-item]
 
 
 @pytest.fixture
@@ -130,12 +131,12 @@ def test_a_changed_child_without_the_label_queues_the_owner_of_its_owner_referen
 @pytest.mark.parametrize("event_first", [True, False])
 def test_the_event_of_an_own_write_queues_nobody(streams: Streams, event_first: bool) -> None:
     child = Key("default", "c")
-    streams.router.begin_write(CONFIG_MAP, child, owner=W1)
+    streams.router.own_writes.begin_write(CONFIG_MAP, child, owner=W1)
     if event_first:
         streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
-        streams.router.end_write(CONFIG_MAP, child, "11", owner=W1)
+        streams.router.own_writes.end_write(CONFIG_MAP, child, "11", owner=W1)
     else:
-        streams.router.end_write(CONFIG_MAP, child, "11", owner=W1)
+        streams.router.own_writes.end_write(CONFIG_MAP, child, "11", owner=W1)
         streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
     assert streams.queued() == {}
 
@@ -147,13 +148,13 @@ def test_a_foreign_change_around_an_own_write_is_seen(streams: Streams, foreign:
     def meddle(version: int) -> None:
         streams.says(streams.config_maps, "MODIFIED", thing("c", version=version, owner="uid-w1"))
 
-    streams.router.begin_write(CONFIG_MAP, child, owner=W1)
+    streams.router.own_writes.begin_write(CONFIG_MAP, child, owner=W1)
     if foreign == "before":
         meddle(11)
     streams.says(streams.config_maps, "MODIFIED", thing("c", version=12, owner="uid-w1"))
     if foreign == "between":
         meddle(13)
-    streams.router.end_write(CONFIG_MAP, child, "12", owner=W1)
+    streams.router.own_writes.end_write(CONFIG_MAP, child, "12", owner=W1)
     if foreign == "behind":
         meddle(14)
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
@@ -162,8 +163,8 @@ def test_a_foreign_change_around_an_own_write_is_seen(streams: Streams, foreign:
 def test_a_difference_that_a_list_finds_is_never_taken_for_an_own_write(streams: Streams) -> None:
     """A list can hide a foreign change in front of our own write."""
     child = Key("default", "c")
-    streams.router.begin_write(CONFIG_MAP, child, owner=W1)
-    streams.router.end_write(CONFIG_MAP, child, "12", owner=W1)
+    streams.router.own_writes.begin_write(CONFIG_MAP, child, owner=W1)
+    streams.router.own_writes.end_write(CONFIG_MAP, child, "12", owner=W1)
     streams.tells(streams.config_maps, watch.Silent(), watch.Tick())
     streams.lists(streams.config_maps, thing("c", version=12, owner="uid-w1"), version=12)
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
@@ -172,8 +173,8 @@ def test_a_difference_that_a_list_finds_is_never_taken_for_an_own_write(streams:
 def test_own_writes_that_a_list_showed_are_forgotten(streams: Streams) -> None:
     """Regression: an operator's memory grew with each write whose stream broke before its event."""
     for name in ("stays", "goes"):
-        streams.router.begin_write(CONFIG_MAP, Key("default", name), owner=W1)
-        streams.router.end_write(CONFIG_MAP, Key("default", name), "12", owner=W1)
+        streams.router.own_writes.begin_write(CONFIG_MAP, Key("default", name), owner=W1)
+        streams.router.own_writes.end_write(CONFIG_MAP, Key("default", name), "12", owner=W1)
     streams.tells(streams.config_maps, watch.Silent())
     streams.tells(streams.config_maps, watch.Tick())
 
@@ -184,46 +185,46 @@ def test_own_writes_that_a_list_showed_are_forgotten(streams: Streams) -> None:
 
 def test_a_key_waits_until_the_stream_shows_what_it_wrote(streams: Streams) -> None:
     router = streams.router
-    router.begin_write(WIDGET, W1, owner=W1)
-    router.end_write(WIDGET, W1, "20", owner=W1)
+    router.own_writes.begin_write(WIDGET, W1, owner=W1)
+    router.own_writes.end_write(WIDGET, W1, "20", owner=W1)
     router.queue.add(W1, Reason.CHILD, now=0.0)
     work = router.queue.take(now=0.0)
     assert work is not None
 
-    assert router.park(W1, now=0.0)
+    assert router.own_writes.park(W1, now=0.0)
     assert router.queue.take(now=1.0) is None
     streams.says(streams.widgets, "MODIFIED", thing("w1", version=20))
 
     work = router.queue.take(now=2.0)
     assert work is not None
     assert work.reasons == {Reason.CHILD}
-    assert not router.park(W1, now=2.0)
+    assert not router.own_writes.park(W1, now=2.0)
 
 
 def test_a_stream_that_never_shows_a_write_holds_its_key_for_five_seconds_once(streams: Streams) -> None:
     """Regression: the wait began anew each time the key came back, so it never ended."""
     router = streams.router
-    router.begin_write(WIDGET, W1, owner=W1)
-    router.end_write(WIDGET, W1, "20", owner=W1)
+    router.own_writes.begin_write(WIDGET, W1, owner=W1)
+    router.own_writes.end_write(WIDGET, W1, "20", owner=W1)
     router.queue.add(W1, Reason.CHILD, now=0.0)
     assert router.queue.take(now=0.0) is not None
-    assert router.park(W1, now=0.0)
+    assert router.own_writes.park(W1, now=0.0)
 
     assert router.queue.take(now=BARRIER_SECONDS - 0.1) is None
     assert router.queue.take(now=BARRIER_SECONDS) is not None
-    assert not router.park(W1, now=BARRIER_SECONDS)
-    assert router.barriers_missed == 1
+    assert not router.own_writes.park(W1, now=BARRIER_SECONDS)
+    assert router.own_writes.missed == 1
 
 
 def test_a_key_that_went_on_too_early_looks_again_when_its_write_is_shown(streams: Streams) -> None:
     """Regression: that event was an own one and woke nobody, so a child that was dropped meanwhile was never pruned."""
     router, child = streams.router, Key("default", "c")
-    router.begin_write(CONFIG_MAP, child, owner=W1)
-    router.end_write(CONFIG_MAP, child, "20", owner=W1)
+    router.own_writes.begin_write(CONFIG_MAP, child, owner=W1)
+    router.own_writes.end_write(CONFIG_MAP, child, "20", owner=W1)
     router.queue.add(W1, Reason.CHANGED, now=0.0)
     for now, parked in ((0.0, True), (BARRIER_SECONDS, False)):
         assert router.queue.take(now=now) is not None
-        assert router.park(W1, now=now) is parked
+        assert router.own_writes.park(W1, now=now) is parked
     router.queue.done(W1, now=BARRIER_SECONDS)
     assert streams.queued() == {}
 
@@ -238,7 +239,7 @@ CHILD = Key("default", "c")
 def took(streams: Streams, *, now: float) -> bool:
     """Whether the queue hands out `w1`, and it need not wait."""
     work = streams.router.queue.take(now=now)
-    return work is not None and not streams.router.park(W1, now=now)
+    return work is not None and not streams.router.own_writes.park(W1, now=now)
 
 
 @pytest.mark.parametrize("event", ["DELETED", "MODIFIED"])
@@ -247,7 +248,7 @@ def test_what_a_handling_deleted_is_waited_for_and_wakes_nobody(streams: Streams
     deleted it again; an object whose finalizer was gone was finalized twice."""
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
-    streams.router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.router.own_writes.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
     streams.router.queue.add(W1, Reason.CHANGED, now=0.0)
     assert not took(streams, now=0.0)
 
@@ -262,12 +263,12 @@ def test_what_a_handling_deleted_is_waited_for_and_wakes_nobody(streams: Streams
 def test_what_could_not_be_deleted_or_is_not_shown_in_time_holds_up_nobody(streams: Streams) -> None:
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
     streams.queued()
-    streams.router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
-    streams.router.cancel_deletion(CONFIG_MAP, CHILD, owner=W1)
+    streams.router.own_writes.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.router.own_writes.cancel_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
     streams.router.queue.add(W1, Reason.CHANGED, now=0.0)
     assert took(streams, now=0.0)
 
-    streams.router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.router.own_writes.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
     streams.router.queue.done(W1, now=0.0)
     streams.router.queue.add(W1, Reason.CHANGED, now=1.0)
     assert not took(streams, now=1.0)
@@ -281,8 +282,8 @@ def test_what_could_not_be_deleted_or_is_not_shown_in_time_holds_up_nobody(strea
 def test_another_object_that_took_the_name_of_what_was_deleted_is_news(streams: Streams) -> None:
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
     streams.queued()
-    streams.router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
-    streams.router.begin_deletion(CONFIG_MAP, Key("default", "unknown"), "uid-unknown", owner=W1)
+    streams.router.own_writes.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.router.own_writes.begin_deletion(CONFIG_MAP, Key("default", "unknown"), "uid-unknown", owner=W1)
 
     streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-w1"))
     streams.says(streams.config_maps, "ADDED", thing("c", version=13, uid="another", owner="uid-w1"))
@@ -296,7 +297,7 @@ def test_an_owner_does_not_wait_for_the_deletion_of_an_object_that_the_stream_sh
 ) -> None:
     """The event of that deletion has passed already."""
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, uid="another", owner="uid-w1"))
-    streams.router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.router.own_writes.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
 
     assert took(streams, now=time.monotonic())
 
@@ -316,8 +317,8 @@ def two(streams: Streams) -> Streams:
 
 
 def wrote(streams: Streams, owner: Key, version: int, *, child: str = "c") -> None:
-    streams.router.begin_write(CONFIG_MAP, Key("default", child), owner=owner)
-    streams.router.end_write(CONFIG_MAP, Key("default", child), str(version), owner=owner)
+    streams.router.own_writes.begin_write(CONFIG_MAP, Key("default", child), owner=owner)
+    streams.router.own_writes.end_write(CONFIG_MAP, Key("default", child), str(version), owner=owner)
 
 
 def taken(streams: Streams, *keys: Key, now: float) -> list[Key]:
@@ -326,18 +327,18 @@ def taken(streams: Streams, *keys: Key, now: float) -> list[Key]:
         streams.router.queue.add(key, Reason.CHANGED, now=now)
     free = []
     while (work := streams.router.queue.take(now=now)) is not None:
-        if not streams.router.park(work.key, now=now):
+        if not streams.router.own_writes.park(work.key, now=now):
             free.append(work.key)
     return free
 
 
 def test_a_write_of_one_object_says_nothing_of_the_children_of_another(two: Streams) -> None:
-    two.router.begin_write(CONFIG_MAP, CHILD, owner=W1)
+    two.router.own_writes.begin_write(CONFIG_MAP, CHILD, owner=W1)
     two.says(two.config_maps, "ADDED", thing("c", version=12, owner="uid-w1"))
     two.says(two.config_maps, "ADDED", thing("other", version=13, owner="uid-w2"))
     assert two.queued() == {W2: frozenset({Reason.CHILD})}
 
-    two.router.end_write(CONFIG_MAP, CHILD, "14", owner=W1)
+    two.router.own_writes.end_write(CONFIG_MAP, CHILD, "14", owner=W1)
     assert two.queued() == {W1: frozenset({Reason.CHILD})}
     two.says(two.config_maps, "MODIFIED", thing("other", version=14, owner="uid-w2"))
     assert two.queued() == {W2: frozenset({Reason.CHILD})}
@@ -350,21 +351,21 @@ def test_of_several_objects_on_one_stream_each_has_its_own_writes(data: st.DataO
     streams.lists(streams.widgets, thing("w1", version=5), thing("w2", version=6), version=10)
     streams.lists(streams.config_maps, version=10)
     router, told, foreign = streams.router, Counter[Key](), Counter[Key]()
-    router._enqueue = lambda key, reason, **_: told.update([key])  # type: ignore[method-assign]
+    router._enqueue = router.own_writes._enqueue = lambda key, *_, **__: told.update([key])  # type: ignore[method-assign, assignment]
     pending: list[tuple[Key, str | None]] = []
     for version in range(11, 11 + count):
         owner = data.draw(st.sampled_from([W1, W2]))
         outcome = data.draw(st.sampled_from(["own", "failed", "foreign"]))
         foreign[owner] += outcome != "own"
         if outcome != "foreign":
-            router.begin_write(CONFIG_MAP, Key("default", owner.name), owner=owner)
+            router.own_writes.begin_write(CONFIG_MAP, Key("default", owner.name), owner=owner)
             pending.append((owner, str(version) if outcome == "own" else None))
         early, pending = data.draw(st.sampled_from([(pending, []), ([], pending)]))
         for writer, answer in early:
-            router.end_write(CONFIG_MAP, Key("default", writer.name), answer, owner=writer)
+            router.own_writes.end_write(CONFIG_MAP, Key("default", writer.name), answer, owner=writer)
         streams.says(streams.config_maps, "MODIFIED", thing(owner.name, version=version, owner=f"uid-{owner.name}"))
     for writer, answer in pending:
-        router.end_write(CONFIG_MAP, Key("default", writer.name), answer, owner=writer)
+        router.own_writes.end_write(CONFIG_MAP, Key("default", writer.name), answer, owner=writer)
 
     assert told == foreign
     assert remembered(streams) == []
@@ -389,8 +390,8 @@ def test_a_stream_releases_exactly_the_keys_whose_writes_it_shows(two: Streams) 
 
 def test_a_key_that_wrote_to_two_streams_waits_for_both(streams: Streams) -> None:
     wrote(streams, W1, 20)
-    streams.router.begin_write(WIDGET, W1, owner=W1)
-    streams.router.end_write(WIDGET, W1, "30", owner=W1)
+    streams.router.own_writes.begin_write(WIDGET, W1, owner=W1)
+    streams.router.own_writes.end_write(WIDGET, W1, "30", owner=W1)
     assert taken(streams, W1, now=0.0) == []
 
     streams.says(streams.config_maps, "ADDED", thing("c", version=20, owner="uid-w1"))
@@ -408,7 +409,7 @@ def test_a_key_that_writes_again_after_its_wait_was_over_waits_again(streams: St
     wrote(streams, W1, 20)
     streams.router.queue.done(W1, now=BARRIER_SECONDS)
     assert taken(streams, W1, now=BARRIER_SECONDS) == []
-    assert (streams.router.barrier_waits, streams.router.barriers_missed) == (2, 1)
+    assert (streams.router.own_writes.waits, streams.router.own_writes.missed) == (2, 1)
 
     streams.says(streams.config_maps, "ADDED", thing("c", version=20, owner="uid-w1"))
 
@@ -420,7 +421,7 @@ def test_a_stream_that_never_moves_does_not_collect_what_keys_wait_for() -> None
     """Regression: each write of a controller whose children may not be watched left something behind: 50,000 writes to
     ten keys left 50,000 places."""
     streams, now = Streams(), 0.0
-    router, waiting = streams.router, streams.router._awaited[streams.config_maps]
+    router, waiting = streams.router, streams.router.own_writes._awaited[streams.config_maps]
     owners = [Key("default", f"w{number}") for number in range(10)]
     streams.lists(streams.widgets, *(thing(key.name, version=5) for key in owners), version=10)
     streams.lists(streams.config_maps, thing("c", version=9), version=10)
@@ -430,16 +431,17 @@ def test_a_stream_that_never_moves_does_not_collect_what_keys_wait_for() -> None
         now += BARRIER_SECONDS if number % 3 == 0 else 0.1
         for version in (1_000 + 2 * number, 1_001 + 2 * number):
             wrote(streams, owner, version, child=f"c{number}")
-        router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=owner)
+        router.own_writes.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=owner)
         for key in taken(streams, owner, now=now):
             router.queue.done(key, now=now)
         assert len(waiting) <= len(owners)
         assert waiting == sorted(waiting)
-        assert sum(map(len, router._followers.values())) <= len(owners)
+        assert sum(map(len, router.own_writes._followers.values())) <= len(owners)
+        assert len(router.own_writes._keys) <= len(owners)
         assert len(router.records) <= len(owners)
-        assert all(len(record.writes._made) <= 20 for _, record in router.records.items() if record.writes is not None)
+        assert all(len(writes.made) <= 20 for writes in router.own_writes._keys.values())
 
-    assert router.barriers_missed > 1_000
+    assert router.own_writes.missed > 1_000
     streams.says(streams.config_maps, "DELETED", thing("c", version=100_000))
     assert remembered(streams) == []
 
@@ -449,14 +451,14 @@ def test_a_key_that_is_forgotten_while_it_waits_leaves_nothing(two: Streams) -> 
     two.queued()
     for owner in (W1, W2):
         wrote(two, owner, 20)
-        two.router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=owner)
-    two.router.contest([(CONFIG_MAP, Key("default", "taken"))], owner=W1)
+        two.router.own_writes.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=owner)
+    two.router.own_writes.want([(CONFIG_MAP, Key("default", "taken"))], owner=W1)
     assert taken(two, W1, W2, now=0.0) == []
 
     two.router.forget(W1)
     two.router.queue.discard(W1)
 
-    assert set(remembered(two)) == {W2, (two.config_maps, CHILD)}  # type: ignore[comparison-overlap]
+    assert set(remembered(two)) == {W2, (two.config_maps, CHILD, "uid-c")}  # type: ignore[comparison-overlap]
     assert two.router.records.get(W1) is None
     two.says(two.config_maps, "DELETED", thing("c", version=20, owner="uid-w1"))
     assert set(taken(two, now=1.0)) == {W1, W2}, "w1 is told as the owner of a child that is gone"
@@ -468,7 +470,7 @@ def test_a_write_that_outlives_its_reconcile_is_known_until_it_is_answered(strea
     """Regression: a handler's task that still wrote when its key was taken again left a count below zero, so that every
     later event of the key was kept in memory."""
     router = streams.router
-    router.begin_write(CONFIG_MAP, CHILD, owner=W1)
+    router.own_writes.begin_write(CONFIG_MAP, CHILD, owner=W1)
     if forgets == "gone":
         router.forget(W1)
     else:
@@ -477,7 +479,7 @@ def test_a_write_that_outlives_its_reconcile_is_known_until_it_is_answered(strea
 
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
     assert streams.queued() == {}
-    router.end_write(CONFIG_MAP, CHILD, "11", owner=W1)
+    router.own_writes.end_write(CONFIG_MAP, CHILD, "11", owner=W1)
 
     assert streams.queued() == {}
     assert remembered(streams) == []
@@ -491,25 +493,25 @@ def test_a_write_that_outlives_its_reconcile_is_known_until_it_is_answered(strea
 
 def test_two_objects_that_want_one_name_are_both_told_until_each_gives_it_up(two: Streams) -> None:
     for owner in (W1, W2):
-        two.router.contest([(CONFIG_MAP, CHILD)], owner=owner)
+        two.router.own_writes.want([(CONFIG_MAP, CHILD)], owner=owner)
     two.says(two.config_maps, "ADDED", thing("c", version=12))
     assert set(two.queued()) == {W1, W2}
 
-    two.router.contest((), owner=W1)
+    two.router.own_writes.want((), owner=W1)
     two.says(two.config_maps, "MODIFIED", thing("c", version=13))
     assert set(two.queued()) == {W2}
 
     two.router.forget(W2)
     two.says(two.config_maps, "MODIFIED", thing("c", version=14))
     assert two.queued() == {}
-    assert two.router._followers == {}
+    assert two.router.own_writes._followers == {}
 
 
 def test_two_objects_that_deleted_one_child_both_wait_and_neither_is_told(two: Streams) -> None:
     two.says(two.config_maps, "ADDED", thing("c", version=12, owner="uid-w1"))
     two.queued()
     for owner in (W1, W2):
-        two.router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=owner)
+        two.router.own_writes.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=owner)
     assert taken(two, W1, W2, now=0.0) == []
 
     two.says(two.config_maps, "DELETED", thing("c", version=13, owner="uid-w1"))
@@ -522,19 +524,20 @@ def test_two_objects_that_deleted_one_child_both_wait_and_neither_is_told(two: S
 def test_a_name_that_an_object_wants_and_deleted_is_followed_until_both_are_over(streams: Streams, first: str) -> None:
     router = streams.router
     streams.says(streams.config_maps, "ADDED", thing("c", version=12, owner="uid-gone"))
-    router.contest([(CONFIG_MAP, CHILD)], owner=W1)
-    router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    router.own_writes.want([(CONFIG_MAP, CHILD)], owner=W1)
+    router.own_writes.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
 
     if first == "contest":
-        router.contest((), owner=W1)
+        router.own_writes.want((), owner=W1)
     else:
-        router.cancel_deletion(CONFIG_MAP, CHILD, owner=W1)
-    assert router._followers == {(streams.config_maps, CHILD): {W1}}
+        router.own_writes.cancel_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    uid = "uid-c" if first == "contest" else ""
+    assert router.own_writes._followers == {(streams.config_maps, CHILD, uid): {W1}}
 
     streams.says(streams.config_maps, "DELETED", thing("c", version=13, owner="uid-gone"))
     assert streams.queued() == ({} if first == "contest" else {W1: frozenset({Reason.CHILD})})
-    router.contest((), owner=W1)
-    assert router._followers == {}
+    router.own_writes.want((), owner=W1)
+    assert router.own_writes._followers == {}
 
 
 # --- a restore while keys wait ----------------------------------------------------------------------------------------
@@ -545,7 +548,7 @@ def test_keys_that_wait_while_the_server_is_restored_come_back_and_missed_nothin
     two.says(two.config_maps, "ADDED", thing("c", version=12, owner="uid-w1"))
     two.queued()
     wrote(two, W1, 500)
-    two.router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W2)
+    two.router.own_writes.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W2)
     assert taken(two, W1, W2, now=0.0) == []
 
     two.tells(two.config_maps, watch.Silent(), watch.Tick())
@@ -553,19 +556,19 @@ def test_keys_that_wait_while_the_server_is_restored_come_back_and_missed_nothin
 
     assert remembered(two) == []
     assert set(taken(two, now=BARRIER_SECONDS)) == {W1, W2}
-    assert two.router.barriers_missed == 0
+    assert two.router.own_writes.missed == 0
 
 
 def test_a_write_that_is_answered_after_a_restore_is_waited_for_and_recognised(streams: Streams) -> None:
     wrote(streams, W1, 500)
-    streams.router.begin_write(CONFIG_MAP, CHILD, owner=W1)
+    streams.router.own_writes.begin_write(CONFIG_MAP, CHILD, owner=W1)
     assert taken(streams, W1, now=0.0) == []
     streams.tells(streams.config_maps, watch.Silent(), watch.Tick())
     streams.lists(streams.config_maps, version=4)
 
-    streams.router.end_write(CONFIG_MAP, CHILD, "6", owner=W1)
+    streams.router.own_writes.end_write(CONFIG_MAP, CHILD, "6", owner=W1)
 
-    assert streams.router._awaited[streams.config_maps] == [(6, W1)]
+    assert streams.router.own_writes._awaited[streams.config_maps] == [(6, W1)]
     streams.says(streams.config_maps, "ADDED", thing("c", version=6, owner="uid-w1"))
     assert streams.queued() == {W1: frozenset({Reason.CHANGED})}
     assert remembered(streams) == []
@@ -656,10 +659,10 @@ def test_the_first_list_of_children_queues_their_owners_behind_live_changes() ->
 
 def test_a_write_under_way_survives_that_the_server_is_restored(streams: Streams) -> None:
     """Regression: the write's end raised a KeyError, and the handling counted as failed."""
-    streams.router.begin_write(WIDGET, W1, owner=W1)
+    streams.router.own_writes.begin_write(WIDGET, W1, owner=W1)
     streams.tells(streams.widgets, watch.Silent(), watch.Tick())
     streams.lists(streams.widgets, thing("w1", version=3), version=4)
-    streams.router.end_write(WIDGET, W1, "5", owner=W1)
+    streams.router.own_writes.end_write(WIDGET, W1, "5", owner=W1)
     assert streams.queued() == {W1: frozenset({Reason.CHANGED})}
 
 
@@ -681,8 +684,8 @@ def test_the_writes_to_children_that_are_gone_are_forgotten(streams: Streams) ->
     """Regression: each child that a list had shown first, and that ended later, left its writes in memory."""
     for number in range(20):
         name, version = f"job-{number}", 100 + 10 * number
-        streams.router.begin_write(CONFIG_MAP, Key("default", name), owner=W1)
-        streams.router.end_write(CONFIG_MAP, Key("default", name), str(version), owner=W1)
+        streams.router.own_writes.begin_write(CONFIG_MAP, Key("default", name), owner=W1)
+        streams.router.own_writes.end_write(CONFIG_MAP, Key("default", name), str(version), owner=W1)
         streams.tells(streams.config_maps, watch.Silent(), watch.Tick())
         streams.lists(streams.config_maps, thing(name, version=version, owner="uid-w1"), version=version)
         streams.says(streams.config_maps, "DELETED", thing(name, version=version + 1, owner="uid-w1"))
@@ -710,19 +713,19 @@ async def test_the_contests_of_objects_that_are_gone_are_forgotten(streams: Stre
     for number in range(20):
         key = Key("default", f"ci-{number}")
         streams.says(streams.widgets, "ADDED", thing(key.name, version=100 + 2 * number))
-        streams.router.contest([(CONFIG_MAP, Key("default", "shared"))], owner=key)
+        streams.router.own_writes.want([(CONFIG_MAP, Key("default", "shared"))], owner=key)
         streams.says(streams.widgets, "DELETED", thing(key.name, version=101 + 2 * number))
         await work_off(worker)
 
-    assert streams.router._followers == {}
+    assert streams.router.own_writes._followers == {}
 
 
 def test_an_object_contests_only_the_names_that_its_last_handling_wanted(streams: Streams) -> None:
     """Regression: each name that an object ever wanted was remembered for as long as the object existed."""
     for number in range(20):
-        streams.router.contest([(CONFIG_MAP, Key("default", f"taken-{number}"))], owner=W1)
+        streams.router.own_writes.want([(CONFIG_MAP, Key("default", f"taken-{number}"))], owner=W1)
 
-    assert [key.name for _, key in streams.router._followers] == ["taken-19"]
+    assert [key.name for _, key, _ in streams.router.own_writes._followers] == ["taken-19"]
 
 
 async def test_an_object_whose_descendants_are_applied_contests_nothing(streams: Streams) -> None:
@@ -730,11 +733,11 @@ async def test_an_object_whose_descendants_are_applied_contests_nothing(streams:
         axn.applied = set()
 
     worker = worker_of(streams, applied)
-    streams.router.contest([(CONFIG_MAP, CHILD)], owner=W1)
+    streams.router.own_writes.want([(CONFIG_MAP, CHILD)], owner=W1)
     streams.says(streams.widgets, "MODIFIED", of_size("w1", "2", version=11))
     await work_off(worker)
 
-    assert streams.router._followers == {}
+    assert streams.router.own_writes._followers == {}
 
 
 def test_a_name_that_one_object_gives_up_is_offered_to_the_one_that_wants_it(streams: Streams) -> None:
@@ -743,8 +746,8 @@ def test_a_name_that_one_object_gives_up_is_offered_to_the_one_that_wants_it(str
     streams.says(streams.widgets, "ADDED", thing("w2", version=11))
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
     streams.queued()
-    streams.router.contest([(CONFIG_MAP, CHILD)], owner=w2)
-    streams.router.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
+    streams.router.own_writes.want([(CONFIG_MAP, CHILD)], owner=w2)
+    streams.router.own_writes.begin_deletion(CONFIG_MAP, CHILD, "uid-c", owner=W1)
 
     streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-w1"))
 
@@ -777,10 +780,10 @@ def test_a_child_of_the_handled_kind_itself_is_handled_too() -> None:
     assert work is not None
 
     child = Key("default", "child")
-    router.begin_write(tree, child, owner=W1)
+    router.own_writes.begin_write(tree, child, owner=W1)
     for stream in (widgets, ours):
         Streams.says(stream, "ADDED", thing("child", version=11, owner="uid-w1"))
-    router.end_write(tree, child, "11", owner=W1)
+    router.own_writes.end_write(tree, child, "11", owner=W1)
 
     queued = router.queue.take(now=1e9)
     assert queued is not None
@@ -800,7 +803,7 @@ def test_a_status_queues_the_objects_of_a_controller_that_asks_for_status_change
 
 def test_the_end_of_a_stranger_that_held_a_wanted_name_is_the_business_of_who_wanted_it(streams: Streams) -> None:
     streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-gone"))
-    streams.router.contest([(CONFIG_MAP, CHILD)], owner=W1)
+    streams.router.own_writes.want([(CONFIG_MAP, CHILD)], owner=W1)
     streams.says(streams.config_maps, "DELETED", thing("c", version=12, owner="uid-gone"))
     assert streams.queued() == {W1: frozenset({Reason.CHILD})}
 

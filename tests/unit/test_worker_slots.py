@@ -532,8 +532,8 @@ def test_keys_that_waited_for_their_own_writes_are_handled_side_by_side(clock: C
             await asyncio.sleep(5)
             side.most = 0
             for key in keys:
-                router.begin_write(WIDGET, key, owner=key)
-                router.end_write(WIDGET, key, "20", owner=key)
+                router.own_writes.begin_write(WIDGET, key, owner=key)
+                router.own_writes.end_write(WIDGET, key, "20", owner=key)
             queue(worker, *keys)
             await asyncio.sleep(1)
             assert (side.most, router.queue.statistics(now=clock.now).parked) == (0, 3)
@@ -541,7 +541,7 @@ def test_keys_that_waited_for_their_own_writes_are_handled_side_by_side(clock: C
                 await stream._step(watch.Line(bookmark(20)))
             await asyncio.sleep(1.5 if shown else 6.5)
             assert (side.most, worker.handled) == (3, 6)
-            assert router.barriers_missed == (0 if shown else 3)
+            assert router.own_writes.missed == (0 if shown else 3)
 
     clock.run(main)
 

@@ -66,3 +66,11 @@ def handled_state(
         deletion=meta.deletion_timestamp,
         status=status,
     )
+
+
+def is_rewritten(old: Item, new: Item) -> bool:
+    """Whether there is other content under an equal generation, as after a restore of the server from a backup."""
+    if old.meta.uid != new.meta.uid or not 0 < old.meta.generation == new.meta.generation:
+        return False
+    before, after = (handled_state(item, with_status=False, trust_generation=False) for item in (old, new))
+    return before.content != after.content

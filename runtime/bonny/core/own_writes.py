@@ -1,4 +1,4 @@
-"""Own writes: what one key wrote and deleted, until its streams have shown it.
+"""Own writes: what keys wrote and deleted, until the streams have shown it, and the names that keys follow.
 
 You need it to wake a key for every foreign change and for none of its own, and to let it wait for its own.
 You do not need it for what was written in the end: `records`.
@@ -8,6 +8,8 @@ Rules, each with a test of its name in tests/unit/core/test_own_writes.py:
 - While a write is under way, each event of this key's objects is held; when the last write is answered, the foreign
   events count. So a foreign change in front of, between or behind own writes is noticed.
 - The key waits for each stream until that is at the newest version that the key wrote there, and for each deletion.
+- A key that waits is parked for at most 5 s. Then it forgets its writes; if they are shown later, they are foreign.
+- A key follows each name that it wants or deletes, whichever object has it.
 
 Versions are used to wait, and to recognise exactly the event of an own write; never to drop older events: events often
 come before the answer to the write, and a foreign change can hide behind our own.
@@ -15,95 +17,253 @@ come before the answer to the write, and a foreign change can hide behind our ow
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from bisect import bisect_left, bisect_right, insort
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from operator import itemgetter
+from typing import Final, Protocol, TypeAlias
 
+from ..kinds import Kind
 from ..resource import Key
 from .objects import Item, version_number
-from .queue import Reason
+from .queue import Queue, Reason
+from .store import Delta, Store
 
-S = TypeVar("S", bound=Hashable)
-"""A stream: whatever shows objects in the order of their versions."""
+# A stream usually shows an own write within milliseconds. Keys do not wait for a slow one for longer than this.
+BARRIER_SECONDS: Final = 5.0
+
+
+class Shows(Protocol):
+    """A stream: whatever shows objects in the order of their versions."""
+
+    store: Store
+
+    @property
+    def version(self) -> int: ...
+
+
+Name: TypeAlias = tuple[Shows, Key, str]
+"""An object of a stream: of this UID if the key deleted it; empty: whichever has the name, because the key wants it."""
 
 
 @dataclass(slots=True)
-class OwnWrites(Generic[S]):
-    """See the module. Give it only versions that the write itself made: the answer to a write that changed nothing
-    carries the version of another writer's change."""
+class _Writes:
+    """The memory of one key; it exists only while it is not empty."""
 
-    awaited: dict[S, int] = field(default_factory=dict)
+    pending: int = 0
+    """Writes that are under way."""
+
+    made: set[tuple[Shows, str]] = field(default_factory=set)
+    """Versions that writes made and no event has shown."""
+
+    held: dict[tuple[Shows, str], Reason] = field(default_factory=dict)
+    """Versions of events that came while a write was under way, with what they mean if they are foreign."""
+
+    awaited: dict[Shows, int] = field(default_factory=dict)
     """The newest version that the key wrote, by the stream that has to show it."""
 
-    deletions: dict[tuple[S, Key], str] = field(default_factory=dict)
-    """The UIDs of objects that the key deleted; the answer to a DELETE has no version to wait for."""
+    names: frozenset[Name] = frozenset()
+    """Names that the key wants, and objects that it deleted: the answer to a DELETE has no version to wait for."""
 
     parked_since: float | None = None
     """When the key began to wait (monotonic seconds)."""
 
-    _pending: int = 0
-    _made: set[tuple[S, str]] = field(default_factory=set)
-    """Versions that writes made and no event has shown."""
-
-    _held: dict[tuple[S, str], Reason] = field(default_factory=dict)
-    """Versions of events that came while a write was under way, with what they mean if they are foreign."""
-
-    def begin(self) -> None:
-        """A write is about to be sent."""
-        self._pending += 1
-
-    def end(self, stream: S, version: str | None, *, at: int) -> list[Reason]:
-        """The write was answered with `version` while the stream is `at` its own, or failed (None).
-
-        Returns: what the held events mean that are foreign; empty while other writes are under way.
-        """
-        self._pending -= 1
-        if version is not None:
-            number = version_number(version)
-            if number > at:
-                self.awaited[stream] = max(number, self.awaited.get(stream, 0))
-            # The stream is past this version and has not shown it: it was part of a list.
-            if self._held.pop((stream, version), None) is None and not 0 < number <= at:
-                self._made.add((stream, version))
-        if self._pending:
-            return []
-        foreign, self._held = list(self._held.values()), {}
-        return foreign
-
-    def is_own(self, stream: S, version: str, reason: Reason) -> bool:
-        """Ask once per event of the watch: whether it is, or may turn out to be, that of an own write."""
-        if (stream, version) in self._made:
-            self._made.remove((stream, version))
-            return True
-        if self._pending:
-            self._held[stream, version] = reason
-        return self._pending > 0
-
-    def passed(self, stream: S) -> None:
-        """The stream is at the awaited version: writes up to there that had no event were part of a list."""
-        del self.awaited[stream]
-        self._made = {made for made in self._made if made[0] != stream}
-
-    def is_deletion(self, stream: S, key: Key, old: Item | None, new: Item | None) -> bool:
-        """Whether `key` went from `old` to `new` because this key deleted it: gone, or under deletion from now on."""
-        if old is None or self.deletions.get((stream, key)) != old.meta.uid:
-            return False
-        gone = new is None or new.meta.uid != old.meta.uid
-        return gone or (new is not None and new.meta.deletion_timestamp != old.meta.deletion_timestamp)
-
-    def forget_versions(self) -> None:
-        """Wait for nothing any more, and recognise no earlier write. Writes under way stay known."""
-        self.awaited.clear()
-        self.deletions.clear()
-        self.parked_since = None
-        self._made.clear()
-
     @property
     def waits(self) -> bool:
         """Whether a stream has yet to show what the key wrote or deleted."""
-        return bool(self.awaited or self.deletions)
+        return bool(self.awaited) or any(uid for _, _, uid in self.names)
 
-    @property
-    def over(self) -> bool:
-        """Whether there is nothing to remember."""
-        return not (self._pending or self._made or self._held or self.waits)
+
+class OwnWrites:
+    """See the module. Of all keys of one workqueue."""
+
+    def __init__(
+        self,
+        queue: Queue[Key],
+        shown_by: Callable[[Kind, Key, Key], Shows | None],
+        enqueue: Callable[[Key, Reason], object],
+    ) -> None:
+        """`shown_by`: the stream that shows an object of this kind and key that an owner writes."""
+        self.waits = 0
+        """Times a key waited for its own write to appear in a stream."""
+
+        self.missed = 0
+        """Times a key gave up waiting for its own write to appear in a stream."""
+
+        self._queue = queue
+        self._shown_by = shown_by
+        self._enqueue = enqueue
+        self._keys: defaultdict[Key, _Writes] = defaultdict(_Writes)
+        self._awaited: defaultdict[Shows, list[tuple[int, Key]]] = defaultdict(list)
+        """The versions that keys wait for, in ascending order."""
+
+        self._followers: defaultdict[Name, set[Key]] = defaultdict(set)
+
+    # --- what a reconcile does ----------------------------------------------------------------------------------------
+
+    def begin_write(self, kind: Kind, key: Key, *, owner: Key) -> None:
+        """The reconcile of `owner` is about to write to `key`."""
+        if self._shown_by(kind, key, owner) is not None:
+            self._keys[owner].pending += 1
+
+    def end_write(self, kind: Kind, key: Key, version: str | None, *, owner: Key) -> None:
+        """The write to `key` made `version`, or failed (None). The end of the last write queues its owner for the held
+        events that are foreign.
+
+        Give only a version that the write itself made: the answer to a write that changed nothing has the version of
+        another writer's change.
+        """
+        stream = self._shown_by(kind, key, owner)
+        if stream is None:
+            return
+        writes = self._keys[owner]
+        writes.pending -= 1
+        if version is not None:
+            number = version_number(version)
+            # The stream is past this version and has not shown it: it was part of a list.
+            if writes.held.pop((stream, version), None) is None and not 0 < number <= stream.version:
+                writes.made.add((stream, version))
+            if number > max(stream.version, writes.awaited.get(stream, 0)):
+                self._await_no_longer(stream, owner)
+                writes.awaited[stream] = number
+                insort(self._awaited[stream], (number, owner))
+        if not writes.pending:
+            for reason in writes.held.values():
+                self._enqueue(owner, reason)
+            writes.held.clear()
+        self._release(owner)
+
+    def begin_deletion(self, kind: Kind, key: Key, uid: str, *, owner: Key) -> None:
+        """The reconcile of `owner` is about to delete `key`; the owner waits until the stream shows that."""
+        stream = self._shown_by(kind, key, owner)
+        shown = None if stream is None else stream.store.get(key)
+        if stream is not None and shown is not None and shown.meta.uid == uid:
+            self._follow(owner, self._keys[owner].names | {(stream, key, uid)})
+
+    def cancel_deletion(self, kind: Kind, key: Key, uid: str, *, owner: Key) -> None:
+        """The deletion failed, or its outcome is unknown."""
+        if owner in self._keys and (stream := self._shown_by(kind, key, owner)) is not None:
+            self._follow(owner, self._keys[owner].names - {(stream, key, uid)})
+
+    def want(self, names: Iterable[tuple[Kind, Key]], *, owner: Key) -> None:
+        """Foreign objects have these names, and `owner` wants them: it follows these names, and no earlier ones."""
+        found = ((self._shown_by(kind, key, owner), key) for kind, key in names)
+        wanted = {(stream, key, "") for stream, key in found if stream is not None}
+        if wanted or owner in self._keys:
+            self._follow(owner, wanted.union(name for name in self._keys[owner].names if name[2]))
+
+    # --- what a stream shows ------------------------------------------------------------------------------------------
+
+    def followers(self, stream: Shows, delta: Delta) -> set[Key]:
+        """The keys that want the name of this object, or deleted it."""
+        uids = ("",) if delta.old is None else ("", delta.old.meta.uid)
+        return {key for uid in uids for key in self._followers.get((stream, delta.key, uid), ())}
+
+    def is_own(self, key: Key, stream: Shows, delta: Delta, reason: Reason) -> bool:
+        """Ask once per difference and key: whether it is, or may turn out to be, that of a write or deletion of `key`.
+
+        A list shows no event: it can hide a foreign change in front of an own write.
+        """
+        writes = self._keys.get(key)
+        if writes is None:
+            return False
+        old, new = delta.old, delta.new
+        if old is not None and (name := (stream, delta.key, old.meta.uid)) in writes.names and _ends(old, new):
+            self._follow(key, writes.names - {name})
+            return delta.live
+        if new is None or not delta.live:
+            return False
+        event = stream, new.meta.resource_version
+        if event in writes.made:
+            writes.made.remove(event)
+            self._release(key)
+            return True
+        if writes.pending:
+            writes.held[event] = reason
+        return writes.pending > 0
+
+    def advanced(self, stream: Shows) -> None:
+        """The stream reached a newer version: release the keys that waited for it."""
+        waiting = self._awaited.get(stream)
+        if waiting and waiting[0][0] <= stream.version:
+            number = bisect_right(waiting, stream.version, key=itemgetter(0))
+            shown, self._awaited[stream] = waiting[:number], waiting[number:]
+            for _, key in shown:
+                writes = self._keys[key]
+                del writes.awaited[stream]
+                # Writes that had no event were part of a list.
+                writes.made = {made for made in writes.made if made[0] is not stream}
+                self._release(key)
+
+    # --- whether a key waits ------------------------------------------------------------------------------------------
+
+    def park(self, key: Key, *, now: float) -> bool:
+        """Give `key` back to the queue if a stream has not shown the writes of its last reconcile; returns whether.
+
+        After `BARRIER_SECONDS` the key goes on with the stores as they are, and looks once more at what it wrote.
+        """
+        writes = self._keys.get(key)
+        if writes is not None and writes.waits:
+            if writes.parked_since is None:
+                writes.parked_since = now
+                self.waits += 1
+            until = writes.parked_since + BARRIER_SECONDS
+            if now < until:
+                self._queue.park(key, until=until)
+                return True
+            self.missed += 1
+        self.forget_writes(key)
+        return False
+
+    def forget(self, key: Key) -> None:
+        """No object of this name exists any more."""
+        self.want((), owner=key)
+        self.forget_writes(key)
+
+    def forget_writes(self, key: Key) -> None:
+        """`key` waits for nothing any more. A write that outlives its reconcile stays known until it is answered."""
+        writes = self._keys.get(key)
+        if writes is not None:
+            for stream in list(writes.awaited):
+                self._await_no_longer(stream, key)
+            writes.made.clear()
+            writes.parked_since = None
+            self._follow(key, {name for name in writes.names if not name[2]})
+
+    def forget_all_writes(self) -> None:
+        """The server's versions went backwards: versions of earlier writes mean something else now."""
+        for key in list(self._keys):
+            self.forget_writes(key)
+
+    def _release(self, key: Key) -> None:
+        """Let `key` go on if it waits for nothing else; drop what is known of it if there is nothing to remember."""
+        writes = self._keys[key]
+        if not writes.waits:
+            if writes.parked_since is not None:
+                self._queue.unpark(key)
+            if not (writes.pending or writes.made or writes.held or writes.names):
+                del self._keys[key]
+
+    def _await_no_longer(self, stream: Shows, key: Key) -> None:
+        version = self._keys[key].awaited.pop(stream, None)
+        if version is not None:
+            waiting = self._awaited[stream]
+            del waiting[bisect_left(waiting, (version, key))]
+
+    def _follow(self, key: Key, names: Set[Name]) -> None:
+        """`key` follows these names from now on, and no others."""
+        writes = self._keys[key]
+        for name in names - writes.names:
+            self._followers[name].add(key)
+        for name in writes.names - names:
+            self._followers[name].discard(key)
+            if not self._followers[name]:
+                del self._followers[name]
+        writes.names = frozenset(names)
+        self._release(key)
+
+
+def _ends(old: Item, new: Item | None) -> bool:
+    """Whether `old` is gone, or under deletion from now on."""
+    return new is None or new.meta.uid != old.meta.uid or new.meta.deletion_timestamp != old.meta.deletion_timestamp

@@ -251,11 +251,11 @@ class Queue(Generic[K]):
         entry.priority = Priority.LIVE
         self._wait(key, entry, until)
 
-    def unpark(self, key: K, *, now: float) -> None:
+    def unpark(self, key: K) -> None:
         """End the wait of `key`, if it is parked."""
         entry = self._entries.get(key)
         if entry is not None and entry.parked:
-            self._make_ready(key, entry, entry.priority, now)
+            self._make_ready(key, entry, entry.priority, entry.queued or 0.0)
 
     def pause(self, *, until: float) -> None:
         """Hand out no key before the time `until`."""

@@ -4,8 +4,9 @@ One `Record` per key, in memory, and one pure function, `decide`, that says what
 
 - the object as the last successful reconcile saw and left it (`handled`), and as `Terminal` stopped it;
 - its children as they were applied: equal means no request;
-- tombstones: deleted objects of this name whose `delete` has not succeeded yet;
-- what it wrote and no stream has shown yet (`own_writes`), and the names that it wants and foreign objects have.
+- tombstones: deleted objects of this name whose `delete` has not succeeded yet.
+
+Elsewhere: what it wrote and no stream has shown yet (`own_writes`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, Generic
+from typing import Any, Final
 
 import msgspec
 
@@ -22,7 +23,6 @@ from ..resource import Key
 from .fields import digest
 from .handled import Handled
 from .objects import Item
-from .own_writes import OwnWrites, S
 from .queue import Reason
 
 # Upper bound for deletions within the few seconds that a stream can lag.
@@ -71,8 +71,8 @@ def applied_record(wanted: Any, live: Mapping[str, Any], owned: Any) -> AppliedR
 
 
 @dataclass(slots=True)
-class Record(Generic[S]):
-    """All that is remembered of one key. `S` is the type of streams."""
+class Record:
+    """All that is remembered of the reconciles of one key."""
 
     handled: Handled | None = None
     """The object as the last successful reconcile saw and left it."""
@@ -86,15 +86,9 @@ class Record(Generic[S]):
     tombstones: dict[str, Tombstone] | None = None
     """Deleted objects of this name by UID, oldest first; None for none."""
 
-    writes: OwnWrites[S] | None = None
-    """Writes that its streams have yet to show; None for none."""
-
-    contested: frozenset[tuple[S, Key]] = frozenset()
-    """Foreign objects whose names it wants."""
-
 
 def decide(
-    state: Handled, record: Record[Any] | None, reasons: frozenset[Reason], *, finalizers: frozenset[str]
+    state: Handled, record: Record | None, reasons: frozenset[Reason], *, finalizers: frozenset[str]
 ) -> Action | None:
     """The action for an object in `state`; None for nothing to do. `finalizers` are the controller's own.
 
@@ -117,7 +111,7 @@ def decide(
     return Action.RECONCILE if reasons & WAKING else None
 
 
-class Records(dict[Key, Record[S]]):
+class Records(dict[Key, Record]):
     """The records of one controller for one kind."""
 
     def __init__(self) -> None:
@@ -125,7 +119,7 @@ class Records(dict[Key, Record[S]]):
         self.epoch = 0
         """Increased when the server's versions went backwards: earlier decisions are invalid then."""
 
-    def of(self, key: Key) -> Record[S]:
+    def of(self, key: Key) -> Record:
         """The record of `key`, made if it has none."""
         record = self.get(key)
         if record is None:
@@ -133,10 +127,10 @@ class Records(dict[Key, Record[S]]):
         return record
 
     def forget(self, key: Key) -> None:
-        """No object of this name exists any more; deletions of earlier ones are still due, writes may be under way."""
+        """No object of this name exists any more; deletions of earlier ones are still due."""
         record = self.pop(key, None)
-        if record is not None and (record.tombstones or record.writes is not None):
-            self[key] = Record(tombstones=record.tombstones, writes=record.writes)
+        if record is not None and record.tombstones:
+            self[key] = Record(tombstones=record.tombstones)
 
     def forget_reconciles(self) -> None:
         """Each object counts as not yet reconciled."""

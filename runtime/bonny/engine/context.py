@@ -21,6 +21,7 @@ from ..events import Event
 from ..kinds import Kind, Owned
 from ..resource import Key, Resource, gvk_of, identify, key_of
 from .router import OWNER_INDEX, Router
+from .stream import Stream
 
 
 class Tasks(Protocol):
@@ -131,7 +132,7 @@ class ReconcileContext:
         Raises: `OptionError` for a kind that is not owned; `Retry` while a stream of the kind is not in sync, or has
         yet to show what this operator wrote.
         """
-        streams = self.router.owned_streams_of(gvk)
+        streams = self._streams_of_children(gvk)
         if not streams:
             raise OptionError(f"{gvk[1]} ({gvk[0]}) cannot be a child: add Owned{gvk} to the controller's `owns`")
         shown = all(self.is_shown(kind, key) for kind, key in self.applied_records if kind.gvk == gvk)
@@ -141,8 +142,11 @@ class ReconcileContext:
 
     def keys_of_children(self, gvk: tuple[str, str], owner_uid: str) -> frozenset[Key]:
         """The keys of the children of one kind, as the streams show them now. From any thread."""
-        streams = self.router.owned_streams_of(gvk)
+        streams = self._streams_of_children(gvk)
         return frozenset(chain.from_iterable(stream.store.lookup(OWNER_INDEX, owner_uid) for stream in streams))
+
+    def _streams_of_children(self, gvk: tuple[str, str]) -> list[Stream]:
+        return [stream for stream in self.router.owned_streams if stream.kind.gvk == gvk]
 
     def related_to(
         self, gvk: tuple[str, str], *, selector: Selector, namespace: str, index: tuple[str, str] | None
@@ -154,7 +158,7 @@ class ReconcileContext:
         complete.
         """
         name, value = index or ("", "")
-        indexes = self.router.indexes_of(gvk, name)
+        indexes = self.router.indexes.named(gvk, name)
         streams = [stream for stream in indexes if not namespace or stream.namespace in (None, namespace)]
         if not streams:
             asked = f"index {name[:60]!r}" if index else f"namespace {namespace[:60] or '*'!r}"
@@ -174,30 +178,31 @@ class ReconcileContext:
     def contested(self, kind: Kind, key: Key) -> None:
         """The name is taken by a foreign object: when that one changes, the owner is queued again."""
         self._foreign.add((kind, key))
-        self.router.contest(self._foreign, owner=self.key)
+        self.router.own_writes.want(self._foreign, owner=self.key)
 
     @contextmanager
     def writing(self, kind: Kind, key: Key) -> Iterator[Callable[[str], None]]:
         """Surrounds a write to an object; call what it yields with the version that the write made.
 
-        The router then recognises the event of this write, and the owner waits until its stream has shown it.
+        The event of this write is then recognised, and the owner waits until its stream has shown it.
         """
-        self.router.begin_write(kind, key, owner=self.key)
+        own_writes = self.router.own_writes
         versions: list[str] = []
+        own_writes.begin_write(kind, key, owner=self.key)
         try:
             yield versions.append
         finally:
             self.wrote = self.wrote or bool(versions)
-            self.router.end_write(kind, key, versions[-1] if versions else None, owner=self.key)
+            own_writes.end_write(kind, key, versions[-1] if versions else None, owner=self.key)
 
     @contextmanager
     def deleting(self, kind: Kind, key: Key, uid: str) -> Iterator[None]:
-        """Surrounds the deletion of an object: the router recognises its event, and the owner waits for it."""
-        self.router.begin_deletion(kind, key, uid, owner=self.key)
+        """Surrounds the deletion of an object: its event is recognised, and the owner waits for it."""
+        self.router.own_writes.begin_deletion(kind, key, uid, owner=self.key)
         try:
             yield
         except BaseException:
-            self.router.cancel_deletion(kind, key, owner=self.key)
+            self.router.own_writes.cancel_deletion(kind, key, uid, owner=self.key)
             raise
         self.wrote = True
 

@@ -157,7 +157,7 @@ class Worker:
     async def _handle(self, work: Work[Key]) -> None:
         key, queue, records, began = work.key, self.router.queue, self.router.records, time.monotonic()
         try:
-            if self.router.park(key, now=began):
+            if self.router.own_writes.park(key, now=began):
                 return
             self.meters.queued.observe(began - work.queued)
             for stone in records.tombstones(key):
@@ -195,8 +195,8 @@ class Worker:
             if records.epoch == epoch:
                 record.stopped = state
             raise
-        if axn.applied is not None and record.contested:
-            self.router.contest((), owner=key)
+        if axn.applied is not None:
+            self.router.own_writes.want((), owner=key)
         # While the list of a restored server is incomplete, an equal generation may hide different content.
         steady = records.epoch == epoch and not self.router.restoring
         if axn.waiting is not None:

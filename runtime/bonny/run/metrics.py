@@ -72,10 +72,10 @@ QUEUES: Final[tuple[Row[_Queue], ...]] = (
     (gauge, "bonny_barrier_waiting", "Keys that wait for their own write to appear in the watch.",
      lambda of: of.statistics.parked),
     (counter, "bonny_barrier_waits_total", "Times a key waited for its own write to appear in the watch.",
-     lambda of: of.router.barrier_waits),
+     lambda of: of.router.own_writes.waits),
     (counter, "bonny_barrier_missed_total",
      "Times a key gave up waiting (5 s) for its own write to appear in the watch.",
-     lambda of: of.router.barriers_missed),
+     lambda of: of.router.own_writes.missed),
 )
 STREAMS: Final[tuple[Row[Stream], ...]] = (
     (gauge, "bonny_stream_synced", "1 while all objects of the stream are in memory.", lambda of: of.synced),

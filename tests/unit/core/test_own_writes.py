@@ -10,25 +10,92 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bonny.core.objects import Item, version_number
-from bonny.core.own_writes import OwnWrites
-from bonny.core.queue import Reason
+from bonny.core.own_writes import BARRIER_SECONDS, OwnWrites
+from bonny.core.queue import Queue, Reason
+from bonny.core.store import Delta, Store
+from bonny.core.watch import Put
 from bonny.resource import Key
 from tests.support.core import item
 
-W1 = Key("default", "w1")
+W1, W2 = Key("default", "w1"), Key("default", "w2")
 PODS, MAPS = "pods", "configmaps"
 
 
-def wrote(*versions: str, at: int = 0) -> OwnWrites[str]:
+class Still:
+    """A stream that shows what a test puts into its store."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+        self.version = 0
+
+
+class Writes:
+    """The writes of the key W1 to two kinds, each with a stream."""
+
+    def __init__(self) -> None:
+        self.streams = {PODS: Still(), MAPS: Still()}
+        self.queue: Queue[Key] = Queue()
+        self.counted: list[Any] = []
+        """What counted as foreign when the last write was answered."""
+
+        self.of_all = OwnWrites(
+            self.queue, lambda kind, *_: self.streams[cast("Any", kind)], lambda _, reason: self.counted.append(reason)
+        )
+
+    def begin(self, kind: str = PODS) -> None:
+        self.of_all.begin_write(cast("Any", kind), W1, owner=W1)
+
+    def end(self, kind: str, version: str | None, *, at: int) -> list[Any]:
+        """The write is answered while the stream is `at` this version; returns what counts as foreign by that."""
+        self.streams[kind].version = at
+        self.counted.clear()
+        self.of_all.end_write(cast("Any", kind), W1, version, owner=W1)
+        return list(self.counted)
+
+    def is_own(self, kind: str, version: str, reason: Any) -> bool:
+        """Whether the event of this version counts as own."""
+        return self.of_all.is_own(W1, self.streams[kind], event(version), reason)
+
+    def passes(self, kind: str, version: int) -> None:
+        """The stream is at this version now."""
+        self.streams[kind].version = version
+        self.of_all.advanced(self.streams[kind])
+
+    def deletes(self) -> None:
+        """W1 deletes the pod of its own name."""
+        self.streams[PODS].store.apply(Put(item(), live=True))
+        self.of_all.begin_deletion(cast("Any", PODS), W1, "uid-w1", owner=W1)
+
+    @property
+    def awaited(self) -> dict[str, int]:
+        names = {stream: kind for kind, stream in self.streams.items()}
+        waiting = self.of_all._keys[W1].awaited if W1 in self.of_all._keys else {}
+        return {names[stream]: version for stream, version in waiting.items()}  # type: ignore[index]
+
+    @property
+    def waits(self) -> bool:
+        return W1 in self.of_all._keys and self.of_all._keys[W1].waits
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is remembered."""
+        return not (self.of_all._keys or any(self.of_all._awaited.values()) or self.of_all._followers)
+
+
+def event(version: str) -> Delta:
+    return Delta(W1, item(), item(version=version), live=True)
+
+
+def wrote(*versions: str, at: int = 0) -> Writes:
     """A key whose writes to pods made these versions."""
-    writes: OwnWrites[str] = OwnWrites()
+    writes = Writes()
     for version in versions:
         writes.begin()
         writes.end(PODS, version, at=at)
     return writes
 
 
-def shown(writes: OwnWrites[str], *versions: str, stream: str = PODS) -> list[bool]:
+def shown(writes: Writes, *versions: str, stream: str = PODS) -> list[bool]:
     """Whether the events of these versions count as own."""
     return [writes.is_own(stream, version, Reason.CHILD) for version in versions]
 
@@ -43,7 +110,7 @@ def test_an_event_is_own_if_a_write_of_this_key_made_exactly_its_version_and_com
 
 
 def test_an_event_is_own_if_a_write_of_this_key_made_exactly_its_version_and_comes_before_the_answer() -> None:
-    writes: OwnWrites[str] = OwnWrites()
+    writes = Writes()
     writes.begin()
     assert shown(writes, "5") == [True]
     assert writes.end(PODS, "5", at=5) == []
@@ -54,7 +121,7 @@ def test_an_event_is_own_if_a_write_of_this_key_made_exactly_its_version_and_com
 
 def test_while_a_write_is_under_way_each_event_is_held_and_the_foreign_ones_count_when_the_last_is_answered() -> None:
     """A third party's change in front of, between and behind two writes."""
-    writes: OwnWrites[str] = OwnWrites()
+    writes = Writes()
     writes.begin()
     writes.begin()
     reasons = {"4": Reason.CHILD, "5": Reason.CHILD, "6": Reason.CHANGED, "7": Reason.CHILD, "8": Reason.RELATED}
@@ -67,23 +134,55 @@ def test_while_a_write_is_under_way_each_event_is_held_and_the_foreign_ones_coun
 
 def test_the_key_waits_for_each_stream_until_that_is_at_the_newest_version_that_the_key_wrote_there() -> None:
     writes = wrote("5", "7", "6")
-    writes.begin()
+    writes.begin(MAPS)
     writes.end(MAPS, "3", at=2)
     assert writes.awaited == {PODS: 7, MAPS: 3}
 
-    writes.passed(PODS)
+    writes.passes(PODS, 7)
     assert writes.waits
-    writes.passed(MAPS)
+    writes.passes(MAPS, 3)
     assert not writes.waits
     assert writes.over
 
 
 def test_the_key_waits_for_each_deletion() -> None:
-    writes: OwnWrites[str] = OwnWrites()
-    writes.deletions[PODS, W1] = "uid-w1"
+    writes = Writes()
+    writes.deletes()
 
     assert writes.waits
     assert not writes.over
+
+
+def test_a_key_that_waits_is_parked_for_at_most_5_s_and_its_writes_are_foreign_if_they_are_shown_later() -> None:
+    writes = wrote("5")
+    writes.queue.add(W1, Reason.CHANGED, now=0.0)
+    assert writes.queue.take(now=0.0) is not None
+    assert writes.of_all.park(W1, now=0.0)
+    assert writes.queue.take(now=BARRIER_SECONDS - 0.1) is None
+    assert writes.queue.take(now=BARRIER_SECONDS) is not None
+    assert not writes.of_all.park(W1, now=BARRIER_SECONDS)
+
+    assert (writes.of_all.waits, writes.of_all.missed) == (1, 1)
+    assert shown(writes, "5") == [False]
+    assert writes.over
+
+
+def test_a_key_follows_each_name_that_it_wants_or_deletes_whichever_object_has_it() -> None:
+    writes = Writes()
+    pods, maps = (writes.streams[kind] for kind in (PODS, MAPS))
+    writes.deletes()
+    writes.of_all.want([(cast("Any", MAPS), W2)], owner=W1)
+
+    anew = Delta(W2, item("w2", uid="another"), None, live=True)
+    assert writes.of_all.followers(maps, anew) == {W1}
+    assert writes.of_all.followers(pods, anew) == set()
+    assert writes.of_all.followers(pods, event("5")) == {W1}
+
+    writes.of_all.want([], owner=W1)
+    assert writes.of_all.followers(maps, anew) == set()
+    assert writes.of_all.followers(pods, event("5")) == {W1}
+    writes.of_all.cancel_deletion(cast("Any", PODS), W1, "uid-w1", owner=W1)
+    assert writes.over
 
 
 # --- one stream and another -------------------------------------------------------------------------------------------
@@ -98,7 +197,7 @@ def test_a_version_on_one_stream_says_nothing_of_the_same_version_on_another() -
 
 
 def test_an_event_of_another_stream_that_came_while_a_write_was_under_way_counts() -> None:
-    writes: OwnWrites[str] = OwnWrites()
+    writes = Writes()
     writes.begin()
     assert shown(writes, "5", stream=MAPS) == [True]
 
@@ -110,7 +209,7 @@ def test_an_event_of_another_stream_that_came_while_a_write_was_under_way_counts
 
 
 def test_a_failed_write_leaves_nothing_behind() -> None:
-    writes: OwnWrites[str] = OwnWrites()
+    writes = Writes()
     writes.begin()
     assert shown(writes, "5") == [True]
 
@@ -130,10 +229,10 @@ def test_a_write_that_is_answered_after_its_list_is_not_waited_for() -> None:
 def test_writes_that_came_by_a_list_are_not_waited_for_any_longer() -> None:
     """Regression: they were remembered until their object changed again, and for ever if it was deleted."""
     writes = wrote("5", "7")
-    writes.begin()
+    writes.begin(MAPS)
     writes.end(MAPS, "9", at=2)
 
-    writes.passed(PODS)
+    writes.passes(PODS, 7)
 
     assert writes.awaited == {MAPS: 9}
     assert shown(writes, "5", "7") == [False, False]
@@ -149,7 +248,7 @@ def test_versions_that_are_no_numbers_are_recognised_all_the_same_and_never_wait
 
 
 def test_a_version_that_is_no_number_is_recognised_before_its_answer() -> None:
-    writes: OwnWrites[str] = OwnWrites()
+    writes = Writes()
     writes.begin()
     assert shown(writes, "four", "five") == [True, True]
 
@@ -163,10 +262,10 @@ def test_a_version_that_is_no_number_is_recognised_before_its_answer() -> None:
 def test_after_a_restore_only_what_is_under_way_is_known() -> None:
     """Versions mean something else now; the answer to a write under way does, too."""
     writes = wrote("500")
-    writes.deletions[PODS, W1] = "uid-w1"
+    writes.deletes()
     writes.begin()
 
-    writes.forget_versions()
+    writes.of_all.forget_all_writes()
 
     assert not writes.waits
     assert shown(writes, "20") == [True], "held, until the answer says whose it is"
@@ -197,12 +296,14 @@ GOING = item(version=6, deleting=True)
 def test_a_deletion_is_own_when_it_ends_the_very_object_that_the_key_deleted(
     old: Item | None, new: Item | None, own: bool
 ) -> None:
-    writes: OwnWrites[str] = OwnWrites()
-    writes.deletions[PODS, W1] = "uid-w1"
+    writes = Writes()
+    writes.deletes()
 
-    assert writes.is_deletion(PODS, W1, old, new) is own
-    assert not writes.is_deletion(MAPS, W1, old, new)
-    assert not writes.is_deletion(PODS, Key("default", "w2"), old, new)
+    pods, maps = (writes.streams[kind] for kind in (PODS, MAPS))
+    assert not writes.of_all.is_own(W1, maps, Delta(W1, old, new, live=True), Reason.CHILD)
+    assert not writes.of_all.is_own(W1, pods, Delta(W2, old, new, live=True), Reason.CHILD)
+    assert writes.of_all.is_own(W1, pods, Delta(W1, old, new, live=True), Reason.CHILD) is own
+    assert writes.over is own
 
 
 # --- all of it, in any order ------------------------------------------------------------------------------------------
@@ -216,7 +317,7 @@ class Server:
         self.names = names
         """By stream: what its versions look like."""
 
-        self.writes: OwnWrites[str] = OwnWrites()
+        self.writes = Writes()
         self.committed: dict[str, list[str]] = {PODS: [], MAPS: []}
         """The versions of each stream, in their order."""
 
@@ -261,8 +362,8 @@ class Server:
         draw = self.data.draw
         match action:
             case "begin":
-                self.writes.begin()
                 self.begun.append(draw(st.sampled_from([PODS, MAPS])))
+                self.writes.begin(self.begun[-1])
             case "foreign commit":
                 self.commit(draw(st.sampled_from([PODS, MAPS])))
             case "own commit":
@@ -278,7 +379,7 @@ class Server:
                 self.answers.append((self.begun.pop(), None))
             case "answer":
                 stream, answer = self.answers.pop(draw(st.integers(0, len(self.answers) - 1)))
-                self.counted += cast("Any", self.writes.end(stream, answer, at=self.at(stream)))
+                self.counted += self.writes.end(stream, answer, at=self.at(stream))
                 self.newest[stream] = max(self.newest[stream], version_number(answer or ""))
             case _:
                 self.stream_moves(listed=action == "list")
@@ -292,10 +393,9 @@ class Server:
         else:
             version = self.committed[stream][self.shown[stream]]
             self.shown[stream] += 1
-            if not self.writes.is_own(stream, version, cast("Any", (stream, version))):
+            if not self.writes.is_own(stream, version, (stream, version)):
                 self.counted.append((stream, version))
-        if 0 < self.writes.awaited.get(stream, 0) <= self.at(stream):
-            self.writes.passed(stream)
+        self.writes.passes(stream, self.at(stream))
 
     @property
     def waits(self) -> bool:

@@ -365,7 +365,7 @@ def test_a_parked_key_waits_whatever_is_added_and_goes_on_when_it_is_unparked() 
     queue.add("a", CHILD, now=1.0)
     assert queue.take(now=1.0) is None
 
-    queue.unpark("a", now=2.0)
+    queue.unpark("a")
 
     assert taken(queue, now=2.0).reasons == {CHANGED, CHILD}
 
@@ -405,7 +405,7 @@ def test_a_parked_key_remembers_since_when_it_waits(unparked: bool) -> None:
     taken(queue, now=3.0)
     queue.park("a", until=8.0)
     if unparked:
-        queue.unpark("a", now=8.0)
+        queue.unpark("a")
 
     again = taken(queue, now=8.0)
 
@@ -420,7 +420,7 @@ def test_unparking_what_is_not_parked_is_harmless() -> None:
     taken(queue, now=0.0)
     queue.retry("a", now=0.0, chance=0.0)
     for key in ("a", "b", "unknown"):
-        queue.unpark(key, now=0.0)
+        queue.unpark(key)
 
     assert keys(queue, now=0.0) == ["b"]
 
@@ -719,7 +719,7 @@ class Model(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from("abcd"))
     def unpark(self, key: str) -> None:
-        self.queue.unpark(key, now=self.now)
+        self.queue.unpark(key)
         if key in self.of("parked"):
             self.ready(key, low=False)
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from bonny.core import records as records_module
 from bonny.core.handled import Handled, handled_state
 from bonny.core.objects import Item
-from bonny.core.own_writes import OwnWrites
 from bonny.core.queue import Reason
 from bonny.core.records import Action, Record, Records, Tombstone, applied_record, decide
 from bonny.kinds import Kind
@@ -98,7 +97,7 @@ def test_what_is_done_follows_from_the_object_its_record_and_the_reasons(row: tu
         expected = for_another_object if reasons & OTHER_OBJECTS else for_a_timer if reasons & TIMERS else for_news
         # Stopped as it was before says nothing of what it is now.
         for earlier in (now,) if stopped else (None, state(content=1), state(uid="another")):
-            record: Record[str] = Record(handled=reconciled(before, now), stopped=earlier)
+            record: Record = Record(handled=reconciled(before, now), stopped=earlier)
             assert decide(now, record, reasons, finalizers=frozenset({OURS})) is expected
             if record == Record():
                 assert decide(now, None, reasons, finalizers=frozenset({OURS})) is expected
@@ -135,10 +134,9 @@ def test_each_action_is_what_its_rule_says(
     finalizers: frozenset[str],
     beside: bool,
 ) -> None:
-    record: Record[str] = Record(handled=handled, stopped=stopped)
+    record: Record = Record(handled=handled, stopped=stopped)
     if beside:  # what else is remembered decides nothing
         record.applied, record.tombstones = {}, {"uid-w1": Tombstone(item(), 1.0)}
-        record.writes, record.contested = OwnWrites(), frozenset({("configmaps", W2)})
 
     action = decide(now, record, reasons, finalizers=finalizers)
 
@@ -158,9 +156,9 @@ def test_each_action_is_what_its_rule_says(
 # --- tombstones -------------------------------------------------------------------------------------------------------
 
 
-def owed(*buried: tuple[Item, float]) -> Records[str]:
+def owed(*buried: tuple[Item, float]) -> Records:
     """The deletions of these objects are owed, since these moments."""
-    records: Records[str] = Records()
+    records: Records = Records()
     for known, since in buried:
         records.add_tombstone(known.key, known, now=since)
     return records
@@ -216,7 +214,7 @@ def test_a_standby_drops_the_deletions_before_a_moment_and_names_the_keys_that_h
 
 def test_the_uids_that_are_known_as_deleted_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records_module, "REMEMBERED_DELETIONS", 10)
-    records: Records[str] = Records()
+    records: Records = Records()
     for number in range(100):
         records.mark_deleted(f"uid-{number}")
 
@@ -226,16 +224,12 @@ def test_the_uids_that_are_known_as_deleted_are_bounded(monkeypatch: pytest.Monk
 # --- what is forgotten, and when --------------------------------------------------------------------------------------
 
 
-def filled() -> Records[str]:
+def filled() -> Records:
     """Of W1 everything is remembered."""
     records = owed((item(uid="old"), 1.0))
     record = records.of(W1)
     record.handled = record.stopped = handled_state(item(), with_status=False)
     record.applied = {(CONFIG_MAP, W1): applied_record({}, thing(), {})}
-    record.contested = frozenset({("configmaps", W2)})
-    record.writes = OwnWrites()
-    record.writes.begin()
-    record.writes.awaited["configmaps"] = 500
     records.mark_deleted("gone")
     return records
 
@@ -243,7 +237,6 @@ def filled() -> Records[str]:
 def test_forgetting_an_object_leaves_its_deletion_owed_and_nothing_else() -> None:
     records = filled()
     (stone,) = records.tombstones(W1)
-    records.of(W1).writes = None
 
     records.forget(W1)
     assert dict(records.items()) == {W1: Record(tombstones={"old": stone})}
@@ -253,34 +246,22 @@ def test_forgetting_an_object_leaves_its_deletion_owed_and_nothing_else() -> Non
     assert len(records) == 0
 
 
-def test_a_write_that_is_under_way_is_not_forgotten_with_its_object() -> None:
-    """It may be the one that creates the object anew."""
-    records = filled()
-    writes = records.of(W1).writes
-
-    records.forget(W1)
-
-    assert records.of(W1).writes is writes
-
-
 def test_forgetting_an_unknown_key_makes_no_record() -> None:
-    records: Records[str] = Records()
+    records: Records = Records()
 
     records.forget(W1)
 
     assert (len(records), records.get(W1), records.tombstones(W1)) == (0, None, ())
 
 
-def test_in_a_new_term_each_object_counts_as_not_yet_reconciled_and_writes_are_still_known() -> None:
+def test_in_a_new_term_each_object_counts_as_not_yet_reconciled_and_deletions_are_still_owed() -> None:
     records = filled()
 
     records.forget_reconciles()
 
     record = records.of(W1)
     assert (record.handled, record.stopped, record.applied) == (None, None, None)
-    assert record.writes is not None
-    assert record.writes.awaited == {"configmaps": 500}
-    assert (len(records.tombstones(W1)), len(record.contested), records.epoch) == (1, 1, 0)
+    assert (len(records.tombstones(W1)), records.epoch) == (1, 0)
     assert records.is_deleted("gone")
 
 
@@ -291,7 +272,7 @@ def test_after_a_restore_deletions_are_still_owed_and_no_reconcile_is_remembered
 
     record = records.of(W1)
     assert (record.handled, record.stopped, record.applied) == (None, None, None)
-    assert (len(records.tombstones(W1)), len(record.contested)) == (1, 1)
+    assert len(records.tombstones(W1)) == 1
     assert not records.is_deleted("gone"), "the backup may have it"
     assert records.epoch == 1
 
