@@ -17,7 +17,6 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from functools import partial
 from typing import Any
 
 from .calling import add_note, as_failure, call, text_of
@@ -50,8 +49,7 @@ class Pipeline:
             if axn.waiting is not None and not getattr(step, "runs_while_waiting", False):
                 continue
             try:
-                if (rest := begin_step(axn, step)) is not None:
-                    await rest
+                await run_step(axn, step)
             except Wait as wait:
                 axn.wait(text_of(wait), after=wait.after)
             except Exception as error:
@@ -88,34 +86,23 @@ def _finish(axn: Reconcile[Any]) -> None:
             log.exception("a hook failed", extra={"object": str(axn.key), "action": axn.action.value})
 
 
-async def run_step(axn: Reconcile[Any], step: Step) -> None:
-    """Run one step. Raises: as `begin_step`."""
-    if (rest := begin_step(axn, step)) is not None:
-        await rest
+def run_step(axn: Reconcile[Any], step: Step) -> Awaitable[None]:
+    """Run one step, in a span if spans are made.
 
-
-def begin_step(axn: Reconcile[Any], step: Step) -> Awaitable[None] | None:
-    """Run one step until it waits, and return the rest of it; None if there is none, as of most steps.
-
-    Raises, here or when awaited: what the step raises, with a note that names it; `BonnyError` in place of an error
-    that is not an `Exception` (`bonny.calling.no_exit`).
+    Raises, when awaited: what the step raises, with a note that names it; `BonnyError` in place of an error that is not
+    an `Exception` (`bonny.calling.no_exit`).
     """
-    if tracing.spans is not None:
-        return tracing.spans.step(step_name(step), _awaited(step, partial(step, axn)))
+    run = _run(axn, step)
+    return run if tracing.spans is None else tracing.spans.step(step_name(step), run)
+
+
+async def _run(axn: Reconcile[Any], step: Step) -> None:
     try:
         rest = step(axn)
-    except BaseException as error:  # noqa: BLE001
-        raise _noted(error, step)  # noqa: B904  it is this error, or has it as its cause
-    return None if rest is None else _awaited(step, lambda: rest)
-
-
-async def _awaited(step: Step, begin: Callable[[], Awaitable[object] | None]) -> None:
-    try:
-        rest = begin()
-        if inspect.isawaitable(rest):
+        if rest is not None and inspect.isawaitable(rest):
             await rest
     except BaseException as error:  # noqa: BLE001
-        raise _noted(error, step)  # noqa: B904
+        raise _noted(error, step)  # noqa: B904  it is this error, or has it as its cause
 
 
 def _noted(error: BaseException, step: Step) -> BaseException:

@@ -18,7 +18,8 @@ from bonny.core.records import AppliedRecord
 from bonny.errors import ForeignObject
 from bonny.kinds import Kind, Owned, Scope
 from bonny.resource import Key, Resource
-from bonny.steps.apply_descendants import NO_VERSION, ApplyDescendants
+from bonny.steps.apply_descendants import ApplyDescendants
+from bonny.steps.child import NO_VERSION
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from tests.support import handwritten

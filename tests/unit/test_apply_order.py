@@ -140,7 +140,7 @@ def wanted(name: str, *, order: int = 0) -> Resource:
     """What is sent for the child `name`."""
     axn = token(Script())
     axn.register_descendant(bare(name), group=order)
-    return prepared(*axn._descendants.values(), axn.identity, operator="op", kind=CONFIG_MAP, owner_namespaced=True)
+    return prepared(axn, CONFIG_MAP, *axn._descendants.values())
 
 
 def stored(name: str, *, order: int = 0, version: str = "5", **data: str) -> Resource:

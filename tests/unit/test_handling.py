@@ -39,6 +39,7 @@ from bonny.steps.apply_descendants import ApplyDescendants, prepared
 from bonny.steps.delegate import DelegateToController
 from bonny.steps.finalizer import Finalizer
 from bonny_dev import testing
+from tests.support.steps import Script
 from tests.support.tokens import token_of
 from tests.support.widget import Widget, widget
 
@@ -200,16 +201,16 @@ def test_the_last_wish_to_run_again_counts(token: Reconcile[Widget]) -> None:
 # --- what is sent -----------------------------------------------------------------------------------------------------
 
 
-def sent(descendant: Resource, *, owner: Resource, namespaced: bool, **options: Any) -> Resource:
-    token = token_of(owner, action=Action.ADD)
+def sent(descendant: Resource, *, owner: Resource, **options: Any) -> Resource:
+    token = token_of(owner, action=Action.ADD, context=Script())
     token.register_descendant(descendant, **options)
     ((made,),) = token.descendant_groups()
     kind = Owned(descendant["apiVersion"], descendant["kind"])
-    return prepared(made, owner, operator="op", kind=kind, owner_namespaced=namespaced)
+    return prepared(token, kind, made)
 
 
 def test_a_child_carries_our_labels_and_the_owner_reference() -> None:
-    made = sent(config_map(), owner=widget(), namespaced=True)
+    made = sent(config_map(), owner=widget())
     assert made["metadata"]["namespace"] == "default"
     assert made["metadata"]["labels"] == {"app.kubernetes.io/managed-by": "op", "bonny.dev/owner-uid": "u-1"}
     (reference,) = made["metadata"]["ownerReferences"]
@@ -227,7 +228,7 @@ def test_a_child_carries_our_labels_and_the_owner_reference() -> None:
 def test_where_kubernetes_allows_none_or_on_request_there_is_no_owner_reference(
     descendant: Resource, options: dict[str, bool]
 ) -> None:
-    made = sent(descendant, owner=widget(), namespaced=True, **options)
+    made = sent(descendant, owner=widget(), **options)
     assert "ownerReferences" not in made["metadata"]
     assert made["metadata"]["labels"]["bonny.dev/owner-uid"] == "u-1"
 
@@ -236,8 +237,8 @@ def test_the_child_of_a_cluster_scoped_owner_must_name_its_namespace() -> None:
     """Regression: it was put into the namespace default, and looked for in none."""
     owner = {"apiVersion": "example.com/v1", "kind": "Region", "metadata": {"name": "r", "uid": "u-2"}}
     with pytest.raises(OptionError, match="ConfigMap c needs a namespace"):
-        sent(config_map(), owner=owner, namespaced=False)
-    assert "ownerReferences" in sent(config_map(namespace="ops"), owner=owner, namespaced=False)["metadata"]
+        sent(config_map(), owner=owner)
+    assert "ownerReferences" in sent(config_map(namespace="ops"), owner=owner)["metadata"]
 
 
 # --- pipeline ---------------------------------------------------------------------------------------------------------

@@ -25,8 +25,9 @@ from bonny.kinds import Kind, Scope
 from bonny.pipeline import Pipeline, failure_of, run_step
 from bonny.resource import Key, owner_reference
 from bonny.steps import Finalizer
-from bonny.steps.apply_descendants import ApplyDescendants, advise
+from bonny.steps.apply_descendants import ApplyDescendants
 from bonny.steps.apply_status import ApplyStatus
+from bonny.steps.child import advise
 from bonny.steps.prune_descendants import PruneDescendants
 from tests.support.steps import CONFIG_MAP, MANAGER, Script, conflict, owned, token
 from tests.support.widget import Widget, widget
@@ -374,7 +375,7 @@ async def test_a_fight_over_a_large_child_is_explained_beside_the_loop_and_names
     items: int, on_the_loop: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: the report of a fight over 2,000 items held the loop for 3.4 s."""
-    threads = threads_of(monkeypatch, "apply_descendants", overridden)
+    threads = threads_of(monkeypatch, "child", overridden)
     wanted = listed(MANAGER, items=items, phase="ok")
     answers = [owned(config_map(resourceVersion="6"), {"f:data": {}})] * (AT_ONCE + 1)
     script = Script(*answers, children=[listed("rival", items=items, phase="gone")])

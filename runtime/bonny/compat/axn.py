@@ -83,8 +83,8 @@ class Axn(Reconcile[V_co]):
         if self.context.offline:
             self.before_apply_descendants()
             self.mark_sent("descendants")
-        elif (rest := ApplyDescendants(create_events=create_events)(self)) is not None:
-            await rest
+        else:
+            await ApplyDescendants(create_events=create_events)(self)
 
     async def apply_status(self) -> None:
         """Write the registered status now; without one nothing is sent. Raises: as `ApplyStatus`."""
@@ -142,11 +142,6 @@ class Axn(Reconcile[V_co]):
         self._at_end.append(hook)
 
     # --- where the pipeline asks --------------------------------------------------------------------------------------
-
-    @property
-    def changes_descendants(self) -> bool:
-        """For the step `ApplyDescendants`: whether anything can be applied, also what a hook adds."""
-        return bool(self._before_apply_descendants) or super().changes_descendants
 
     @property
     def changes_status(self) -> bool:

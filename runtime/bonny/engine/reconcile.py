@@ -178,11 +178,6 @@ class Reconcile(Axn[V_co]):
         for _, group in groupby(ordered(self._by_name()), key=lambda each: each.group):
             yield list(group)
 
-    @property
-    def changes_descendants(self) -> bool:
-        """For the step `ApplyDescendants`: whether there is a registration, or something that may be dropped."""
-        return bool(self._descendants or self._context.applied_records)
-
     def is_sent(self, part: Part) -> bool:
         """Whether `part` of the desired state was sent."""
         return part in self._sent

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -49,16 +49,13 @@ class ApplyStatus:
     def __init__(self, *, strict: bool = False) -> None:
         self._strict = strict
 
-    def __call__(self, axn: Reconcile[Any]) -> Awaitable[None] | None:
+    async def __call__(self, axn: Reconcile[Any]) -> None:
         """Raises: `ApiError`; `Conflict` after three tries."""
         if axn.action is Action.DELETE:
-            return None
-        if axn.changes_status:
-            return self._apply(axn)
-        axn.mark_sent("status")
-        return None
-
-    async def _apply(self, axn: Reconcile[Any]) -> None:
+            return
+        if not axn.changes_status:
+            axn.mark_sent("status")
+            return
         # When it was written already, applying the changes again would count a counter twice.
         change = axn.with_stages if axn.is_sent("status") else axn.before_apply_status
         try:

@@ -7,7 +7,6 @@ controller's own `steps` run before the handler; a step that halts ends the whol
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import Any
 
 from ..engine.reconcile import Reconcile
@@ -17,26 +16,16 @@ from ..pipeline import call_handler, run_step
 class DelegateToController:
     """Usage: `DelegateToController()`, before the steps that apply."""
 
-    def __call__(self, axn: Reconcile[Any]) -> Awaitable[object] | None:
+    async def __call__(self, axn: Reconcile[Any]) -> None:
         """Raises: what the handler raises; `HandlerTimeout`."""
-        return _after_own_steps(axn) if axn.controller.steps else _handled(axn)
-
-
-async def _after_own_steps(axn: Reconcile[Any]) -> None:
-    for step in axn.controller.steps:
-        await run_step(axn, step)
-        if axn.halted:
-            return
-    if (rest := _handled(axn)) is not None:
-        await rest
-
-
-def _handled(axn: Reconcile[Any]) -> Awaitable[object] | None:
-    controller = axn.controller
-    handler = controller.handlers_by_action.get(axn.action)
-    if handler is None:
-        return None
-    _ = axn.spec  # what does not fit the schema does not get to the handler
-    controller.validate(axn.resource)
-    name = f"{axn.action} of {type(controller).__name__}"
-    return call_handler(handler, axn, seconds=controller.timeout, name=name)
+        controller = axn.controller
+        for step in controller.steps:
+            await run_step(axn, step)
+            if axn.halted:
+                return
+        handler = controller.handlers_by_action.get(axn.action)
+        if handler is not None:
+            _ = axn.spec  # what does not fit the schema does not get to the handler
+            controller.validate(axn.resource)
+            name = f"{axn.action} of {type(controller).__name__}"
+            await call_handler(handler, axn, seconds=controller.timeout, name=name)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from ..client.errors import Conflict, Invalid, NotFound
@@ -33,7 +33,8 @@ from ..errors import OptionError, Retry, Wait
 from ..naming import check_finalizer
 from ..pipeline import call_handler
 from ..resource import APPLY_ORDER, Resource, identify, listed
-from .live import TRIES, delete_children, is_applied_by, read_owner, report_fight
+from .child import delete_children, is_applied_by
+from .live import TRIES, read_owner, report_fight
 
 # The finalizer of `--cascade=orphan`, until the garbage collector has removed the owner references of the children.
 ORPHANED: Final = "orphan"
@@ -67,14 +68,13 @@ class Finalizer:
         """The finalizer that this step keeps on the objects of `controller`, if any; `own` is that of `finalize`."""
         return self._name or (own if controller.finalizes() else None)
 
-    def __call__(self, axn: Reconcile[Any]) -> Awaitable[None] | None:
+    async def __call__(self, axn: Reconcile[Any]) -> None:
         """Raises: what the implementation raises; `HandlerTimeout`; `ApiError`; `Conflict` after three tries;
         `Retry` if another writer, or admission, undoes the change."""
-        name = self.name_for(type(axn.controller), axn.context.finalizer)
-        return None if name is None or axn.action is Action.DELETE else self._finalize_or_add(axn, name)
-
-    async def _finalize_or_add(self, axn: Reconcile[Any], name: str) -> None:
         controller = axn.controller
+        name = self.name_for(type(controller), axn.context.finalizer)
+        if name is None or axn.action is Action.DELETE:
+            return
         if axn.action is Action.FINALIZE:
             if _is_on(axn, name) and await _is_still_on(axn, name):
                 implementation = self._implementation or controller.finalize
@@ -186,7 +186,8 @@ async def _delete_children(axn: Reconcile[Any]) -> None:
         await delete_children(axn, late, insist=True)
         axn.outdated = axn.context.wrote  # our own deletion does not wake the owner
         raise Wait(f"waiting for the deletion of {listed([f'{kind.kind} {child.key}' for kind, child in late])}")
-    unseen = [(kind, child) for kind, child in ours if not _is_collected(child, uid)]
+    # The garbage collector sees only owner references.
+    unseen = [each for each in ours if all(owner.uid != uid for owner in each[1].meta.owner_references)]
     await delete_children(axn, unseen, insist=True)
 
 
@@ -195,7 +196,3 @@ def _level(child: Item) -> int:
     with contextlib.suppress(ValueError):
         return int((child.meta.annotations or {}).get(APPLY_ORDER, 0))
     return 0  # another client wrote something else there
-
-
-def _is_collected(child: Item, owner_uid: str) -> bool:
-    return any(reference.uid == owner_uid for reference in child.meta.owner_references)

@@ -1,4 +1,4 @@
-"""Live objects: read from the API server and not from a stream, deleted only as they were seen, and what is ours of it.
+"""Live objects: read from the API server and not from a stream, and what is ours of them; many requests at a time.
 
 Destructive steps read here first: the owner may have changed since the handler saw it, and want the child again.
 """
@@ -8,26 +8,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
 from ..calling import add_note, text_of
-from ..client.errors import Conflict, NotFound
+from ..client.errors import NotFound
 from ..core.fields import owned_fields, project
 from ..core.handled import handled_state
-from ..core.objects import Item, decode_item
+from ..core.objects import decode_item
 from ..engine.reconcile import Reconcile
 from ..errors import ALSO
 from ..events import Event, EventType
 from ..kinds import Kind
-from ..resource import Key, Resource, owners_of
+from ..resource import Key, Resource
 
-P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T")
 OwnedPart: TypeAlias = tuple[Mapping[str, Any] | None, Resource]
-NOTHING_OWNED: Final[OwnedPart] = (None, {})
 # A conflict means that another client wrote within milliseconds; after three in a row the backoff takes over.
 TRIES: Final = 3
 # Size of the owned paths from which on they are followed in a thread; below it takes up to 2 ms.
@@ -76,42 +74,6 @@ async def together(request: Callable[[S], Awaitable[T]], subjects: Sequence[S]) 
         del ended, errors
 
 
-async def delete_children(axn: Reconcile[Any], children: Sequence[tuple[Kind, Item]], *, insist: bool) -> None:
-    """Delete each child that is not under deletion, and only in the version that was seen; a changed child stays.
-
-    With `insist` a changed child is read again, and deleted if it is still a child that this controller applied.
-    Raises: `ApiError`; `Conflict` after three tries.
-    """
-    await together(lambda each: _delete(axn, *each, tries=TRIES if insist else 1), children)
-
-
-async def _delete(axn: Reconcile[Any], kind: Kind, child: Item, *, tries: int) -> None:
-    meta = child.meta
-    for tries_left in reversed(range(tries)):
-        if meta.deletion_timestamp is not None:
-            return
-        try:
-            with axn.context.deleting(kind, child.key, meta.uid):
-                await axn.client.delete(kind, child.key, uid=meta.uid, version=meta.resource_version)
-        except Conflict:
-            if tries > 1 and not tries_left:
-                raise
-        except NotFound:
-            return
-        else:
-            return
-        live = await read(axn, kind, child.key) if tries_left else None
-        ours = live is not None and axn.uid in owners_of(live) and owned_fields(live, axn.context.manager) is not None
-        if not ours:
-            return
-        meta = decode_item(msgspec.json.encode(live)).meta
-
-
-def is_applied_by(child: Item, manager: str) -> bool:
-    """Whether that controller applied it: another controller of the operator may have children of the same owner."""
-    return owned_fields(child.decode(), manager) is not None
-
-
 async def read(axn: Reconcile[Any], kind: Kind, key: Key) -> Resource | None:
     """The object, uncached; None if it does not exist. RBAC: get."""
     try:
@@ -143,21 +105,21 @@ async def owner_is_as_shown(axn: Reconcile[Any]) -> bool:
 
 
 async def owned_part(live: Resource, manager: str, *, subresource: str = "") -> OwnedPart:
-    """The paths that `manager` owns of the live object (None for none), and the values there."""
-    fields = owned_fields(live, manager, subresource=subresource)
+    """The paths that `manager` owns of the live object (None for none), and the values there; `live` may be empty."""
+    fields = owned_fields(live, manager, subresource=subresource) if live else None
     if fields is None:
-        return NOTHING_OWNED
+        return None, {}
     return fields, await computed(len(msgspec.json.encode(fields)), project, live, fields)
 
 
-async def computed(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def computed(size: int, work: Callable[..., T], *arguments: object) -> T:
     """Call `work`; for inputs of many bytes (`size`) in a thread.
 
     A list of 15,000 items takes 50 ms; a thread keeps the event loop free for other objects and the probes.
     """
     if size < LARGE_BYTES:
-        return work(*args, **kwargs)
-    return await asyncio.to_thread(work, *args, **kwargs)
+        return work(*arguments)
+    return await asyncio.to_thread(work, *arguments)
 
 
 def report_fight(axn: Reconcile[Any], message: str, *, related: Resource | None = None) -> None:

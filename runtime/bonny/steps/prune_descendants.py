@@ -11,15 +11,13 @@ Off for controllers that define `add` or `modify`: each handler would prune the 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import Any, Final
 
-from ..core.objects import Item
 from ..core.records import Action
 from ..engine.reconcile import Reconcile
-from ..kinds import Owned
 from ..resource import named
-from .live import delete_children, is_applied_by, owner_is_as_shown
+from .child import delete_children, is_applied_by
+from .live import owner_is_as_shown
 
 # The owner's change comes as an event, unless the owner was changed back in the meantime: look again after this time.
 LATER_SECONDS: Final = 30.0
@@ -28,22 +26,20 @@ LATER_SECONDS: Final = 30.0
 class PruneDescendants:
     """Usage: `PruneDescendants()`, after `ApplyDescendants`. RBAC: get on the kind, delete on the kinds in `owns`."""
 
-    def __call__(self, axn: Reconcile[Any]) -> Awaitable[None] | None:
+    async def __call__(self, axn: Reconcile[Any]) -> None:
         """Raises: `ApiError`."""
         if axn.action in (Action.DELETE, Action.FINALIZE) or axn.applied is None or axn.waiting is not None:
-            return None
+            return
         if not axn.context.owns or not axn.controller.prunes():
-            return None
+            return
         children = axn.context.children(axn.uid)
         if not children:
-            return None
+            return
         dropped = [each for each in axn.unwanted(children) if is_applied_by(each[1], axn.context.manager)]
-        return _delete(axn, dropped) if dropped else None
-
-
-async def _delete(axn: Reconcile[Any], dropped: list[tuple[Owned, Item]]) -> None:
-    if await owner_is_as_shown(axn):
-        await delete_children(axn, dropped, insist=False)
-        axn.outdated = axn.outdated or any(axn.looked_at(named(kind.gvk, child.key)) for kind, child in dropped)
-    else:
-        axn.requeue_within(LATER_SECONDS)
+        if not dropped:
+            return
+        if await owner_is_as_shown(axn):
+            await delete_children(axn, dropped, insist=False)
+            axn.outdated = axn.outdated or any(axn.looked_at(named(kind.gvk, child.key)) for kind, child in dropped)
+        else:
+            axn.requeue_within(LATER_SECONDS)
