@@ -16,6 +16,15 @@ from pathlib import Path
 from typing import Any
 
 
+class _Server(ThreadingHTTPServer):
+    """A server that says nothing about clients that were killed."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report nothing: connections are reset on purpose."""
+
+
 class External:
     """The service. `records` are the documents by path; a `FaultProxy` in front of it makes calls fail."""
 
@@ -88,8 +97,7 @@ class External:
             def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002  the name in the base class
                 """Write nothing."""
 
-        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-            server.daemon_threads = True
+        with _Server(("127.0.0.1", 0), Handler) as server:
             self.url = f"http://127.0.0.1:{server.server_address[1]}"
             thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="external service", daemon=True)
             thread.start()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import Final
 
 from ..testing.faults import CommitThenRespond, Effect, Respond
@@ -18,7 +18,7 @@ from .points import API, Chapter, Point
 LATE_SECONDS: Final = 2.0
 
 
-class Sort(str, Enum):
+class Sort(StrEnum):
     """Which sort of bug a plan finds."""
 
     INTERMEDIATE = "intermediate state"
@@ -27,10 +27,8 @@ class Sort(str, Enum):
     ERROR = "unhandled error"
     UNDISTURBED = "no fault needed"
 
-    __str__ = str.__str__
 
-
-class Fault(str, Enum):
+class Fault(StrEnum):
     """What happens in a life; the text is the first word of the names of its plans."""
 
     NONE = "undisturbed"
@@ -46,10 +44,7 @@ class Fault(str, Enum):
     DOWN = "down"
     AT_ONCE = "at-once"
 
-    __str__ = str.__str__
 
-
-KILLS: Final = (Fault.KILL_BEFORE, Fault.KILL_AFTER, Fault.KILL_DELETE)
 SORTS: Final = {
     Fault.NONE: Sort.UNDISTURBED,
     Fault.KILL_BEFORE: Sort.INTERMEDIATE,

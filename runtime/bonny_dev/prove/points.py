@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import Final
 
 from ..testing.faults import Predicate, ProxiedRequest, is_write
@@ -23,7 +23,7 @@ PATH: Final = re.compile(
 ASIDE: Final = frozenset({"events", "leases"})
 
 
-class Chapter(str, Enum):
+class Chapter(StrEnum):
     """What is done to the subjects of a sample, in this order."""
 
     START = "start"
@@ -32,8 +32,6 @@ class Chapter(str, Enum):
     REDUCED = "reduced"
     DELETED = "deleted"
     AGAIN = "created-again"
-
-    __str__ = str.__str__
 
 
 @dataclass(frozen=True, slots=True)

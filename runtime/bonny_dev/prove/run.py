@@ -9,7 +9,7 @@ import os
 import random
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ from ..sandbox import Sandbox, SandboxError
 from .findings import Finding, Report
 from .plans import Fault, Plan, plans_for
 from .points import SERVICE, Chapter, Point, Sort, points_of
-from .stage import Interrupted, Life, Reference, Setup, Stage, chapters_of, staged
-from .state import differences, learned
+from .stage import Interrupted, Life, Reference, Setup, Stage, chapters_of, counted, staged
+from .state import contrasts, differences, learned
 from .variants import Sample, samples_of, with_variants
 
 TOKEN_SECONDS: Final = 24 * 3600
@@ -65,14 +65,15 @@ def prove(root: Path, options: Options | None = None, *, say: Say = print, sandb
         if sandbox is None:
             say("starting a sandbox ...")
             sandbox = stack.enter_context(Sandbox(progress=say))
-        setup = _installed(project, operator, sandbox, samples, externals, options.seed)
+        setup = _installed(project, operator, sandbox, samples, externals=externals, seed=options.seed)
         report = Report(operator.name, options.seed, notes=notes)
         workers = 1 if setup.wide else options.lives or (os.cpu_count() or 1) + 1
         began = time.monotonic()
         try:
             with ThreadPoolExecutor(workers) as pool:
                 try:
-                    _Run(setup, options, report, say, pool, workers, stack).all(samples)
+                    stages = [stack.enter_context(staged(setup)) for _ in range(workers)]
+                    _Run(setup, options, report, say=say, pool=pool, stages=stages).all(samples)
                 finally:
                     setup.stopped.set()
         except KeyboardInterrupt:
@@ -101,15 +102,15 @@ class _Run:
         setup: Setup,
         options: Options,
         report: Report,
+        *,
         say: Say,
         pool: ThreadPoolExecutor,
-        workers: int,
-        stack: ExitStack,
+        stages: Iterable[Stage],
     ) -> None:
         self._setup, self._options, self._report, self._say, self._pool = setup, options, report, say, pool
         self._stages: SimpleQueue[Stage] = SimpleQueue()
-        for _ in range(workers):
-            self._stages.put(stack.enter_context(staged(setup)))
+        for each in stages:
+            self._stages.put(each)
         self._until = time.monotonic() + options.minutes * 60 if options.minutes else float("inf")
 
     def all(self, samples: Sequence[Sample]) -> None:
@@ -132,10 +133,9 @@ class _Run:
         undisturbed = [Plan(name, Fault.NONE) for name in dict.fromkeys(plan.sample for plan in plans)]
         undisturbed += [finding.plan for finding in self._report.findings]
         unknown = [word for word in self._options.only if not any(_fits(plan, [word]) for plan in plans + undisturbed)]
-        if unknown:
+        if unknown and not self._report.findings:
             example = f", for example {plans[0].name}" if plans else ""
             raise UsageError(f"--only {unknown[0]}: there is no such life{example}; * stands for any text")
-        self._report.findings = [each for each in self._report.findings if _fits(each.plan, self._options.only)]
         return [plan for plan in plans if _fits(plan, self._options.only)]
 
     def _reference(self, sample: Sample) -> tuple[Sample, Reference, list[Point]] | None:
@@ -159,7 +159,8 @@ class _Run:
         one, other = lives
         nature = learned([[life.states[chapter] for chapter in chapters] for life in lives])
         names = frozenset(map(_name_in, one.sorts)) & frozenset(map(_name_in, other.sorts))
-        reference = Reference(one.states, one.history, nature, names)
+        done = counted((what, _renamed(sort, names)) for what, sort in one.done)
+        reference = Reference(one.states, done, nature, names)
         for chapter in chapters:
             left, right = (nature.without(life.states[chapter]) for life in lives)
             if diff := differences(left, right):
@@ -167,8 +168,8 @@ class _Run:
                 break
         before = chapters[chapters.index(Chapter.DELETED) - 1]
         first, again = (nature.without(one.states[chapter]) for chapter in (before, Chapter.AGAIN))
-        if diff := differences(first, again):
-            text = f"an object that is {before} to a spec is not like one that is created with that spec"
+        if diff := contrasts(first, again):
+            text = "an object that is changed to a spec, and one that is created with it, end differently"
             self._found(Finding(plan, text, diff))
         if left_over := sorted(nature.without(one.states[Chapter.DELETED])):
             around = {f"{each['kind']} {each['metadata']['name']}" for each in sample.surroundings}
@@ -257,6 +258,7 @@ def _installed(
     operator: Operator,
     sandbox: Sandbox,
     samples: Sequence[Sample],
+    *,
     externals: tuple[str, ...],
     seed: int,
 ) -> Setup:
@@ -279,10 +281,3 @@ def _installed(
         wide=not narrow,
         seed=seed,
     )
-
-
-def lines_of(error: KeyboardInterrupt) -> Iterator[str]:
-    """The report of a run that was interrupted."""
-    for each in error.args:
-        if isinstance(each, Report):
-            yield from each.lines()

@@ -6,17 +6,17 @@ a state, and then silence, or silence without that state.
 
 from __future__ import annotations
 
-import json
 import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import Any, Final
+from typing import Final
 
 from bonny.operator import Operator
 from bonny.resource import Resource
@@ -30,9 +30,9 @@ from ..testing import faults
 from ..testing.faults import CommitThenDrop, Drop, FaultProxy, Late, ProxiedRequest, is_watch
 from ..testing.running import START, environment
 from .external import External
-from .plans import KILLS, LATE_SECONDS, Fault, Plan
+from .plans import LATE_SECONDS, Fault, Plan
 from .points import API, PATH, SERVICE, Chapter, Sort, at, is_step, sort_of
-from .state import NAMESPACE, Fields, History, Nature, State, alike, differences, fields_of
+from .state import NAMESPACE, UUID, Fields, Nature, State, alike, differences, fields_of
 from .variants import Sample, placed
 
 # A process starts within a second or two; the rest is for a loaded machine.
@@ -43,6 +43,8 @@ SILENCE_SECONDS: Final = 1.5
 REST_SECONDS: Final = 5.0
 # In other lives the state is known, and silence only shows that nothing more is written at once.
 SHORT_SILENCE_SECONDS: Final = 0.3
+# At the end of lives in which something comes late.
+LONG_SILENCE_SECONDS: Final = {Fault.LATE: LATE_SECONDS + 1.0, Fault.AT_ONCE: 2.0, Fault.DOWN: 1.0}
 # An operator that sent no request for so long does not repair its state any more. Retries come within 2 s.
 PATIENCE_SECONDS: Final = 12.0
 CHAPTER_SECONDS: Final = 60.0
@@ -85,7 +87,9 @@ class Life:
 
     states: dict[Chapter, State] = field(default_factory=dict)
     sorts: list[Sort] = field(default_factory=list)
-    history: History = field(default_factory=History)
+    done: list[tuple[str, Sort]] = field(default_factory=list)
+    """What was created and deleted."""
+
     problem: str = ""
     """What went wrong, as the end of a sentence; empty for nothing."""
 
@@ -102,7 +106,9 @@ class Reference:
     """The life without a fault, that all others are compared with."""
 
     states: Mapping[Chapter, State]
-    history: History
+    done: Mapping[str, int]
+    """How often each object was created and deleted."""
+
     nature: Nature
     names: frozenset[str]
     """Of objects in requests that two lives sent."""
@@ -165,7 +171,7 @@ class Stage:
             if reference is None:
                 life.problem = self._restless()
             else:
-                silence = LATE_SECONDS + 1.0 if plan.fault is Fault.LATE else SHORT_SILENCE_SECONDS
+                silence = LONG_SILENCE_SECONDS.get(plan.fault, SHORT_SILENCE_SECONDS)
                 self._compare(life, life.chapter, reference, silence=silence)
         except Broken as broken:
             life.problem = str(broken)
@@ -181,11 +187,17 @@ class Stage:
         ]
         life.sorts = [sort for _, sort in sent]
         for request, sort in sent:
-            if request.status == 201 or (request.method == "DELETE" and request.status in (200, 202, 204)):
-                life.history.counts[f"{'deleted' if request.method == 'DELETE' else 'created'} {sort[3]}"] += 1
+            if request.status == 201:
+                life.done.append(("created", sort))
+            elif request.method == "DELETE" and request.status in (200, 202, 204):
+                life.done.append(("deleted", sort))
         if reference and not life.problem and plan.fault is not Fault.KILL_DELETE:
-            life.diff = life.history.more_than(reference.history)
-            life.problem = "something was done more often than without the fault" if life.diff else ""
+            life.diff = [
+                f"+ {what} {count} times, not {reference.done.get(what, 0)}"
+                for what, count in counted(life.done).items()
+                if count > reference.done.get(what, 0)
+            ]
+            life.problem = "something is done more often than without the fault" if life.diff else ""
         life.struck = fault is None or fault.hits > 0
         life.log = self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
         if self._setup.wide:
@@ -269,9 +281,7 @@ class Stage:
                 )
 
     def _subject(self, each: Resource) -> Resource | None:
-        return self._sandbox.get(
-            each["apiVersion"], each["kind"], each["metadata"]["name"], namespace=self._namespace
-        )
+        return self._sandbox.get(each["apiVersion"], each["kind"], each["metadata"]["name"], namespace=self._namespace)
 
     def _subjects_gone(self) -> bool:
         return all(
@@ -366,7 +376,7 @@ class Stage:
                 waited = time.monotonic() - began
                 if diff and (min(waited, self._silence()) > PATIENCE_SECONDS or waited > CHAPTER_SECONDS):
                     life.diff = diff
-                    raise Broken("the state is not that of a life without the fault")
+                    raise Broken("a wrong state remains")
             elif time.monotonic() - began > CHAPTER_SECONDS:
                 raise Broken(self._loop() or "it does not come to rest")
             time.sleep(POLL_SECONDS)
@@ -461,10 +471,12 @@ class Stage:
         return sorted(sent, key=lambda each: each[1].time)
 
     def _like(self, request: ProxiedRequest) -> ProxiedRequest:
-        """The request with words that are the same in each life."""
-        words = self._words()
-        body = alike(request.body.decode(errors="replace"), words).encode()
-        path = alike(request.path, words)
+        """The request with words that are the same in each life, also while a UID is not known yet."""
+
+        def same(text: str) -> str:
+            return UUID.sub("(UID)", text.replace(self._namespace, NAMESPACE))
+
+        path, body = same(request.path), same(request.body.decode(errors="replace")).encode()
         return ProxiedRequest(request.method, path, request.query, request.time, request.status, body)
 
     def _arm(self, plan: Plan, reference: Reference) -> faults.Fault | None:
@@ -503,7 +515,7 @@ class Stage:
         }
         if setup.operator.watch == "namespace":
             settings["BONNY_WATCH_NAMESPACE"] = self._namespace
-        settings |= {name: self._outside.url for name in setup.externals} if self._outside else {}
+        settings |= dict.fromkeys(setup.externals, self._outside.url) if self._outside else {}
         command = [sys.executable, "-c", START, setup.package]
         self._process = self._guard.popen(command, log_file=self._log, env=settings, cwd=setup.root)
         deadline = time.monotonic() + START_SECONDS
@@ -530,6 +542,11 @@ class Stage:
         if self._process is not None:
             self._process.wait()
             self._process = None
+
+
+def counted(done: Iterable[tuple[str, Sort]]) -> Counter[str]:
+    """How often each object was created and deleted, by `created configmaps lamp`."""
+    return Counter(f"{what} {sort[3]}" for what, sort in done)
 
 
 def chapters_of(sample: Sample) -> list[Chapter]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from bonny.resource import Resource
@@ -143,26 +142,28 @@ def differences(found: State, wanted: State) -> list[str]:
     return lines
 
 
+def contrasts(changed: State, created: State) -> list[str]:
+    """How an object that was changed to a spec differs from one that was created with it, a line each."""
+    lines = []
+    for label in sorted(set(changed) | set(created)):
+        if label not in changed:
+            lines.append(f"+ {label} is only there after the creation with this spec")
+        elif label not in created:
+            lines.append(f"- {label} is only there after the change to this spec")
+        else:
+            left, right = changed[label], created[label]
+            lines += [
+                f"~ {label}: {path} is {_there(left, path)} after the change, {_there(right, path)} after the creation"
+                for path in sorted(set(left) | set(right))
+                if left.get(path) != right.get(path)
+            ]
+    return lines
+
+
+def _there(fields: Fields, path: str) -> str:
+    return _shown(fields[path]) if path in fields else "missing"
+
+
 def _shown(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
-
-
-@dataclass(slots=True)
-class History:
-    """How often objects were created and deleted by the operator, by `created Kind name`."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def more_than(self, other: History) -> list[str]:
-        """A line for each that happened more often here."""
-        return [
-            f"+ {what} {count} times, not {other.counts[what]}"
-            for what, count in sorted(self.counts.items())
-            if count > other.counts[what]
-        ]
-
-
-def labels(resources: Iterable[Resource]) -> list[str]:
-    """`Kind name` of each."""
-    return [f"{each['kind']} {each['metadata']['name']}" for each in resources]

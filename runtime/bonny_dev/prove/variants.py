@@ -24,7 +24,7 @@ APPLY: Final = "application/apply-patch+yaml"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The objects of one file in samples/. The `subjects` are handled by the operator, the others only surround them."""
+    """The objects of one file in samples/: `subjects`, which the operator handles, and what surrounds them."""
 
     name: str
     """Of the file, without its ending."""
