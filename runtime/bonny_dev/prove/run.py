@@ -29,7 +29,7 @@ from ..sandbox import Sandbox, SandboxError
 from .findings import Finding, Report
 from .plans import Fault, Plan, plans_for
 from .points import SERVICE, Chapter, Point, Sort, points_of
-from .stage import Interrupted, Life, Reference, Setup, Stage, chapters_of, counted, staged
+from .stage import Interrupted, Life, Reference, Setup, Stage, chapters_of, counted, repeated, staged
 from .state import contrasts, differences, learned
 from .variants import Sample, samples_of, with_variants
 
@@ -148,6 +148,8 @@ class _Run:
         chapters = ", ".join(str(chapter).replace("-", " ") for chapter in chapters_of(known))
         self._say(f"{sample.name}: {chapters}; twice without a fault ...")
         lives = list(self._pool.map(partial(self._live, known, plan), range(2)))
+        for life in lives:
+            life.problem = life.problem or repeated(life.sorts)
         bad = next((life for life in lives if life.problem), None)
         if bad is not None:
             self._report.findings.append(Finding(plan, bad.problem, bad.diff, bad.log))

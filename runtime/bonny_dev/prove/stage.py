@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from threading import Event
 from typing import Final
@@ -29,6 +30,7 @@ from ..sandbox.server import answers
 from ..testing import faults
 from ..testing.faults import CommitThenDrop, Drop, FaultProxy, Late, ProxiedRequest, is_watch
 from ..testing.running import START, environment
+from . import points
 from .external import External
 from .plans import LATE_SECONDS, Fault, Plan
 from .points import API, PATH, SERVICE, Chapter, Sort, at, is_step, sort_of
@@ -49,6 +51,8 @@ LONG_SILENCE_SECONDS: Final = {Fault.LATE: LATE_SECONDS + 1.0, Fault.AT_ONCE: 2.
 PATIENCE_SECONDS: Final = 12.0
 CHAPTER_SECONDS: Final = 60.0
 RESTLESS_SECONDS: Final = 30.0
+# Two writers that undo each other wait longer and longer, so they may be silent when it is looked.
+REPEATED: Final = 8
 MERGE: Final = "application/merge-patch+json"
 
 
@@ -547,6 +551,13 @@ class Stage:
 def counted(done: Iterable[tuple[str, Sort]]) -> Counter[str]:
     """How often each object was created and deleted, by `created configmaps lamp`."""
     return Counter(f"{what} {sort[3]}" for what, sort in done)
+
+
+def repeated(sorts: Iterable[Sort]) -> str:
+    """A sentence about the write that an operator repeats in a chapter without a fault; empty if there is none."""
+    counts = Counter(points.Point(*sort).told() for sort in sorts if points.Point(*sort).is_write)
+    told, count = max(counts.items(), key=itemgetter(1), default=("", 0))
+    return f"it does not come to rest: {told} was sent {count} times" if count > REPEATED else ""
 
 
 def chapters_of(sample: Sample) -> list[Chapter]:

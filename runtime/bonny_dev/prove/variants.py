@@ -191,7 +191,10 @@ def _put(tree: Any, path: tuple[Any, ...], value: Any) -> None:
 def _reduced(sample: Resource, schema: Mapping[str, Any], is_valid: Callable[[Resource], bool]) -> Resource:
     """`sample` without the fields of its spec that it may lack."""
     form = copy.deepcopy(sample)
-    for name in sample.get("spec", {}) if schema else ():
+    properties = schema.get("properties", {})
+    # Fields that get a default last: without any other field the spec would be empty, which may be refused.
+    names = sorted(sample.get("spec", {}), key=lambda name: "default" in properties.get(name, {}))
+    for name in names if schema else ():
         if name not in schema.get("required", ()):
             candidate = copy.deepcopy(form)
             del candidate["spec"][name]
