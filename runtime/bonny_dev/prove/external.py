@@ -31,7 +31,7 @@ class External:
     token = ""
 
     def __init__(self, *, ca_file: Path, folder: Path) -> None:
-        """`ca_file` and `folder` are those of the sandbox: its proxy needs them, and uses neither for this service."""
+        """`ca_file` and `folder` belong to the sandbox: the proxy needs them, and uses neither for this service."""
         self.ca_file, self.folder = ca_file, folder
         self.url = ""
         self.records: dict[str, Any] = {}

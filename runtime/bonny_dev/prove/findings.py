@@ -20,7 +20,7 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """What is wrong, in one sentence: what was done, and what came of it."""
+        """The fault and its consequence, in one sentence."""
         told = f"{self.plan.told()}: {self.problem}"
         return told + (f": {self.diff[0].lstrip('-+~ ')}" if self.diff else "")
 

@@ -1,6 +1,6 @@
 """Plans: what is done to an operator in one life, in which words, and what sort of bug it finds.
 
-The sorts of bugs are those of Sieve (OSDI 2022): an intermediate state is left when an operator stops between two
+The sorts of bugs are named as in Sieve (OSDI 2022): an intermediate state is left when an operator stops between two
 writes; a stale state is an old answer taken for the present one; an unobserved state came and went unseen.
 """
 
@@ -29,7 +29,7 @@ class Sort(StrEnum):
 
 
 class Fault(StrEnum):
-    """What happens in a life; the text is the first word of the names of its plans."""
+    """A fault of a life; the text stands in the name of its plan."""
 
     NONE = "undisturbed"
     KILL_BEFORE = "kill-before"
@@ -90,7 +90,7 @@ class Plan:
         return SORTS[self.fault]
 
     def told(self) -> str:
-        """What is done, as the beginning of a sentence."""
+        """The fault, as the beginning of a sentence."""
         match self.at:
             case Point():
                 return TOLD[self.fault].format(self.at.told())

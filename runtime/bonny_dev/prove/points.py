@@ -24,7 +24,7 @@ ASIDE: Final = frozenset({"events", "leases"})
 
 
 class Chapter(StrEnum):
-    """What is done to the subjects of a sample, in this order."""
+    """A step in the life of the subjects of a sample, in this order."""
 
     START = "start"
     CREATED = "created"
@@ -72,7 +72,7 @@ def is_step(request: ProxiedRequest) -> bool:
 
 
 def sort_of(request: ProxiedRequest, chapter: Chapter, server: str, named: Callable[[str, str], str]) -> Sort:
-    """What a request is, without its number; `named` gives the name of an object of a kind as it is in each life."""
+    """A request without its number; `named` gives the name of an object of a kind as it is in each life."""
     verb = VERBS.get(request.method, request.method)
     if server == SERVICE:
         return chapter, server, request.method, named("record", request.path)

@@ -39,7 +39,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What to run: for how many minutes at most (0: no limit), which plans, in which order."""
+    """Which plans to run, in which order, and for how many minutes at most (0: no limit)."""
 
     minutes: float = 0
     seed: int = 0

@@ -66,7 +66,7 @@ class Broken(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What all lives have in common."""
+    """The part that all lives have in common."""
 
     operator: Operator
     package: str
@@ -87,15 +87,15 @@ class Setup:
 
 @dataclass(slots=True)
 class Life:
-    """What happened in one life."""
+    """The outcome of one life."""
 
     states: dict[Chapter, State] = field(default_factory=dict)
     sorts: list[Sort] = field(default_factory=list)
     done: list[tuple[str, Sort]] = field(default_factory=list)
-    """What was created and deleted."""
+    """Objects that the operator created and deleted."""
 
     problem: str = ""
-    """What went wrong, as the end of a sentence; empty for nothing."""
+    """The consequence of the fault, as the end of a sentence; empty if there is none."""
 
     diff: list[str] = field(default_factory=list)
     chapter: Chapter = Chapter.START
@@ -332,7 +332,7 @@ class Stage:
         return self._loop(since=began)
 
     def _loop(self, *, since: float | None = None) -> str:
-        """What is written again and again, as the end of a sentence; empty if nothing is."""
+        """Writes that are repeated, as the end of a sentence; empty if there are none."""
         begin = time.monotonic() - REST_SECONDS if since is None else since
         writes = [
             sort_of(self._like(each), self._chapter, server, own_name)
@@ -409,7 +409,7 @@ class Stage:
         return {**self._uids, self._namespace: NAMESPACE}
 
     def _state(self) -> State:
-        """What there is now; what lost its owners is deleted first, as Kubernetes' garbage collector would."""
+        """The state now; objects that lost their owners are deleted first, as by Kubernetes' garbage collector."""
         state: State = {}
         for resource in self._collected():
             label = alike(f"{resource['kind']} {resource['metadata']['name']}", self._words())
@@ -484,7 +484,7 @@ class Stage:
         return ProxiedRequest(request.method, path, request.query, request.time, request.status, body)
 
     def _arm(self, plan: Plan, reference: Reference) -> faults.Fault | None:
-        """Prepare the fault of `plan`; None for those that are not at one request."""
+        """Prepare the fault of `plan`; None for a fault that is not at one request."""
         if plan.fault is Fault.LATE:
             self._proxy.add(faults.Fault(Late(LATE_SECONDS), on=is_watch, times=None))
         if plan.at is None or isinstance(plan.at, Chapter):

@@ -1,7 +1,7 @@
 """State: what a life left in the API server, without what differs by nature, and how two states differ.
 
 Two lives without a fault show which names and fields are different each time (`Nature`), such as a password that the
-operator makes. What differs in every life is left out from the start: UIDs, versions, times.
+operator makes. UIDs, versions and times differ in every life, and are replaced from the start.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SHOWN: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Nature:
-    """What differs between two lives without a fault: names of objects, and fields of the others."""
+    """Differences between two lives without a fault: names of objects, and fields of the others."""
 
     names: frozenset[str] = frozenset()
     """Of objects that both lives have: `Kind name`."""
@@ -69,7 +69,7 @@ class Nature:
 
 
 def learned(lives: Sequence[Sequence[State]]) -> Nature:
-    """What differs between the states of two lives, chapter by chapter."""
+    """Learn from the states of two lives, chapter by chapter."""
     one, other = lives
     pairs = list(zip(one, other, strict=True))
     names = frozenset(label for a, b in pairs for label in set(a) & set(b))

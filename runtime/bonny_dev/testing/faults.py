@@ -65,7 +65,7 @@ class ProxiedRequest:
     """The status of the answer, from the API server or a fault; None while and where there is no answer."""
 
     body: bytes = b""
-    """What was sent to create something by POST, which its path does not name; empty for other requests."""
+    """The object in a POST, whose path does not name it; empty for other requests."""
 
     ended: float | None = None
     """Monotonic seconds when its answer, or its connection, ended; None before."""
@@ -102,7 +102,7 @@ def is_write(request: ProxiedRequest) -> bool:
 
 
 def _nothing() -> None:
-    """What happens before a reset, by default."""
+    """Do nothing before a reset, the default."""
 
 
 @dataclass(frozen=True, slots=True)
