@@ -41,6 +41,7 @@ class Report:
 
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    interrupted: bool = False
 
     def groups(self) -> list[list[Finding]]:
         """Findings with the same consequence, and the most frequent first: they probably have the same cause."""
@@ -70,13 +71,16 @@ class Report:
         if self.missed:
             yield f"note: {len(self.missed)} lives did not reach their request, so nothing failed in them"
         if self.left_out:
-            yield f"note: there was no time for {self.left_out} lives; give more --minutes"
+            why = "the run was interrupted" if self.interrupted else "there was no time; give more --minutes"
+            yield f"note: {self.left_out} lives are left out: {why}"
         yield self.summary()
 
     def summary(self) -> str:
         """The last line."""
         count = len(self.passed) + len(self.findings)
         lives = f"{count} {'life' if count == 1 else 'lives'} in {self.seconds:.0f} s"
+        if not self.findings and self.interrupted:
+            return f"interrupted: nothing found in {lives}"
         if not self.findings:
             return f"nothing found: {self.operator} survived {lives}"
         kinds = len(self.groups())

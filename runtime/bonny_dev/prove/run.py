@@ -78,7 +78,7 @@ def prove(root: Path, options: Options | None = None, *, say: Say = print, sandb
                     setup.stopped.set()
         except KeyboardInterrupt:
             report.seconds = time.monotonic() - began
-            report.notes.append("it was interrupted")
+            report.interrupted = True
             raise KeyboardInterrupt(report) from None
         report.seconds = time.monotonic() - began
         return report
@@ -214,6 +214,9 @@ class _Run:
             self._setup.stopped.set()
             for each in ongoing:
                 each.cancel()
+            report = self._report
+            begun = {*report.passed, *report.missed, *(finding.plan for finding in report.findings)}
+            report.left_out = len(set(plans) - begun)
             raise
 
     def _count(self, plan: Plan, life: Life | None) -> None:

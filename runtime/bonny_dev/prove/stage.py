@@ -23,7 +23,7 @@ from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.run.config import ALL_NAMESPACES
 
-from ..sandbox import Sandbox
+from ..sandbox import Sandbox, SandboxError
 from ..sandbox.guard import Guard
 from ..sandbox.ports import free_ports
 from ..sandbox.server import answers
@@ -259,7 +259,10 @@ class Stage:
             self._sandbox.eventually(self._subjects_gone, within_seconds=CHAPTER_SECONDS)
         self._enter(chapter)
         for each in forms[chapter]:
-            (live,) = self._sandbox.apply(placed(self._setup.operator, each, self._namespace))
+            try:
+                (live,) = self._sandbox.apply(placed(self._setup.operator, each, self._namespace))
+            except SandboxError as error:
+                raise Broken(str(error)) from error
             self._know(live)
 
     def _know(self, live: Resource) -> None:

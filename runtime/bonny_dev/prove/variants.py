@@ -122,12 +122,18 @@ def _schema(operator: Operator, document: Resource) -> Mapping[str, Any]:
 
 
 def _is_valid(admin: Admin, form: Resource) -> bool:
-    """Whether the API server would store this form of an object that exists."""
+    """Whether the API server would store this form of an object that exists, and of a new one: an object that loses
+    its whole spec may be valid where a new one is not."""
+    new = {**form, "metadata": {**form["metadata"], "name": f"{form['metadata']['name']}-new"}}
+    return all(_would_be_stored(admin, each) for each in (form, new))
+
+
+def _would_be_stored(admin: Admin, form: Resource) -> bool:
     path = admin._path(  # noqa: SLF001
         form["apiVersion"], form["kind"], namespace=form["metadata"].get("namespace"), name=form["metadata"]["name"]
     )
     query = "?dryRun=All&fieldManager=sandbox&force=true&fieldValidation=Strict"
-    return admin.request("PATCH", path + query, form, content_type=APPLY).status == 200
+    return admin.request("PATCH", path + query, form, content_type=APPLY).status in (200, 201)
 
 
 def _changed(

@@ -16,10 +16,12 @@ from ..prove.run import Options, prove
 
 # Prints at once, also into a pipe.
 SAY: Final = partial(print, flush=True)
+# As a shell reports a process that Ctrl-C ended.
+INTERRUPTED: Final = 130
 
 
 def run(root: Path, *, minutes: int, seed: int, only: Sequence[str], report: str) -> int:
-    """Run it; returns the exit code: 1 when something was found. Ctrl-C ends it with what was found so far.
+    """Run it; returns the exit code: 1 when something was found. Ctrl-C ends it with the findings so far, else 130.
 
     Raises: `UsageError` for bad options, and when there is nothing to run.
     """
@@ -40,4 +42,4 @@ def run(root: Path, *, minutes: int, seed: int, only: Sequence[str], report: str
     if target is not None:
         files.write(target, page(found), mode=0o644)
         print(f"wrote {report}")
-    return int(bool(found.findings))
+    return INTERRUPTED if found.interrupted and not found.findings else int(bool(found.findings))
