@@ -143,6 +143,16 @@ def test_a_repository_without_a_sample_is_refused(tmp_path: Path) -> None:
         prove.prove(root, say=print)
 
 
+def test_an_operator_of_namespaces_is_refused(tmp_path: Path) -> None:
+    """Regression: their deletion never ends in a sandbox, so a sound operator seemed to keep its finalizer."""
+    root = repository(tmp_path, "sound", package="lamps_in_namespaces")
+    path = root / "src" / "lamps_in_namespaces" / "controllers.py"
+    path.write_text(path.read_text("utf-8").replace("ConfigMap", "Namespace"), "utf-8")
+
+    with pytest.raises(UsageError, match=r"^the operator owns Namespace: nothing in a sandbox ends the deletion"):
+        prove.prove(root, say=print)
+
+
 @pytest.mark.parametrize(
     ("minutes", "report", "sentence"),
     [

@@ -46,9 +46,9 @@ spec:
 """
 
 
-def repository(folder: Path, name: str) -> Path:
+def repository(folder: Path, name: str, *, package: str = "") -> Path:
     """An operator's repository in `folder` with the controller `name`; each has a package of its own name."""
-    package = f"lamps_{name}"
+    package = package or f"lamps_{name}"
     source = folder / "src" / package
     source.mkdir(parents=True)
     (source / "__init__.py").write_text("", "utf-8")

@@ -93,6 +93,7 @@ def with_variants(operator: Operator, sample: Sample, admin: Admin, namespace: s
 
         schema = _schema(operator, each)
         other = _changed(each, schema, names, is_valid)
+        admin.apply(placed(operator, other, namespace))  # the next form is a change of this one
         changed.append(other)
         reduced.append(_reduced(other, schema, is_valid))
     for each in (*sample.subjects, *sample.surroundings):
