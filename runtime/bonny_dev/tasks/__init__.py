@@ -283,6 +283,25 @@ def run_tests(c: Context, unit: Annotated[bool, "only the unit tests, which need
     return quality.run_tests(Path(c.root), unit=unit)
 
 
+@task(name="prove", iterable=["only"])
+def prove_operator(
+    c: Context,
+    minutes: Annotated[int, "start no further life after so many minutes (default 0: run all)"] = 0,
+    seed: Annotated[int, "order of the lives, and hash seed of the operator (default 0)"] = 0,
+    only: Annotated[
+        list[str] | None, "name of a life, as it is printed; * stands for any text; may be repeated"
+    ] = None,
+    report: Annotated[str, "HTML file to write the findings to"] = "",
+) -> int:
+    """Kill the operator at each of its writes, let its requests fail, and check that it ends in the same state.
+
+    It lives through the objects in samples/, in a sandbox of its own. It ends with code 1 if it found something.
+    """
+    from .survival import run
+
+    return run(Path(c.root), minutes=minutes, seed=seed, only=only or (), report=report)
+
+
 @task()
 def lint(c: Context) -> int:
     """Check style and types."""

@@ -23,13 +23,12 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Protocol, Self, TypeAlias
 
 import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from ..sandbox import Sandbox
 from ..sandbox.kubeconfig import kubeconfig
 
 # Connections that a proxy must not pass on (RFC 9110, 7.6.1), and lengths that change with re-framing.
@@ -41,6 +40,15 @@ STOP_SECONDS: Final = 5.0
 # A socket that was shut down is closed in the loop's next rounds.
 HANG_UP_SECONDS: Final = 2.0
 LOOK_SECONDS: Final = 0.01
+
+
+class Upstream(Protocol):
+    """The server behind a proxy: a `Sandbox`, or anything else with an address, a token and a folder for files."""
+
+    url: str
+    token: str
+    ca_file: Path
+    folder: Path
 
 
 @dataclass(slots=True)
@@ -55,6 +63,12 @@ class ProxiedRequest:
 
     status: int | None = None
     """The status of the answer, from the API server or a fault; None while and where there is no answer."""
+
+    body: bytes = b""
+    """The object in a POST, whose path does not name it; empty for other requests."""
+
+    ended: float | None = None
+    """Monotonic seconds when its answer, or its connection, ended; None before."""
 
     @property
     def is_watch(self) -> bool:
@@ -87,14 +101,22 @@ def is_write(request: ProxiedRequest) -> bool:
 # --- what can happen to a request -------------------------------------------------------------------------------------
 
 
+def _nothing() -> None:
+    """Do nothing before a reset, the default."""
+
+
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The connection is reset before the API server gets the request."""
+    """The connection is reset before the API server gets the request; `first` is called before that."""
+
+    first: Callable[[], None] = _nothing
 
 
 @dataclass(frozen=True, slots=True)
 class CommitThenDrop:
-    """The API server carries the request out; the connection is reset instead of an answer."""
+    """The API server carries the request out; then `first` is called, and the connection reset instead of an answer."""
+
+    first: Callable[[], None] = _nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +127,13 @@ class Respond:
     body: bytes = b""
     content_type: str = "text/plain"
     retry_after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitThenRespond:
+    """The API server carries the request out; the client gets this answer instead of the real one."""
+
+    answer: Respond
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +167,14 @@ class Inject:
     end: bool = False
 
 
-Effect: TypeAlias = Drop | CommitThenDrop | Respond | Hold | Cut | Stall | Inject
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Each line of a watch comes so many seconds late. Bookmarks are as late as the events before them."""
+
+    seconds: float
+
+
+Effect: TypeAlias = Drop | CommitThenDrop | CommitThenRespond | Respond | Hold | Cut | Stall | Inject | Late
 
 
 @dataclass(slots=True)
@@ -161,7 +197,7 @@ class Fault:
 class FaultProxy:
     """See the module. `requests` is the log; `kubeconfig` leads to the proxy, which asks as `token` (the admin)."""
 
-    def __init__(self, sandbox: Sandbox, *, token: str | None = None) -> None:
+    def __init__(self, sandbox: Upstream, *, token: str | None = None) -> None:
         self._sandbox = sandbox
         self._token = token or sandbox.token
         self._faults: list[Fault] = []
@@ -184,6 +220,10 @@ class FaultProxy:
     def remove(self, fault: Fault) -> None:
         """Harmless when it is not there."""
         self._faults = [each for each in self._faults if each is not fault]
+
+    def clear(self) -> None:
+        """Remove all faults, and begin the log again."""
+        self._faults, self.requests = [], []
 
     def cut_all(self) -> None:
         """Reset every connection that is open now."""
@@ -250,6 +290,8 @@ class FaultProxy:
         self.requests.append(seen)
         self._open[id(request)] = request
         try:
+            if request.method == "POST":
+                seen.body = await request.read()
             fault = next((each for each in list(self._faults) if each.takes(seen)), None)
             return await self._answer(request, seen, fault.effect if fault is not None else None)
         except (aiohttp.ClientError, OSError):
@@ -257,17 +299,15 @@ class FaultProxy:
             return _reset(request)
         finally:
             del self._open[id(request)]
+            seen.ended = time.monotonic()
 
     async def _answer(self, request: web.Request, seen: ProxiedRequest, effect: Effect | None) -> web.StreamResponse:
         match effect:
-            case Drop():
+            case Drop(first):
+                first()
                 return _reset(request)
-            case Respond(code, body, content_type, retry_after):
-                seen.status = code
-                headers = {"Content-Type": content_type}
-                if retry_after is not None:
-                    headers["Retry-After"] = retry_after
-                return web.Response(status=code, body=body, headers=headers)
+            case Respond():
+                return _responded(seen, effect)
             case Hold(until):
                 # Looked at, not waited for in a thread: one that is never set would outlive the proxy.
                 while not until.is_set():  # noqa: ASYNC110
@@ -286,12 +326,24 @@ class FaultProxy:
             try:
                 if isinstance(effect, CommitThenDrop):
                     await answer.read()
+                    effect.first()
                     return _reset(request)
+                if isinstance(effect, CommitThenRespond):
+                    await answer.read()
+                    return _responded(seen, effect.answer)
                 return await _passed_back(request, answer, effect)
             finally:
                 # Not read to its end: the connection is of no more use, and a TLS farewell could outlive the loop.
                 if answer.connection is not None and answer.connection.transport is not None:
                     answer.connection.transport.abort()
+
+
+def _responded(seen: ProxiedRequest, effect: Respond) -> web.Response:
+    seen.status = effect.code
+    headers = {"Content-Type": effect.content_type}
+    if effect.retry_after is not None:
+        headers["Retry-After"] = effect.retry_after
+    return web.Response(status=effect.code, body=effect.body, headers=headers)
 
 
 async def _passed_back(
@@ -317,9 +369,33 @@ async def _passed_back(
                 # A stalled stream reads on and says nothing, until the client or the API server gives up.
             if isinstance(effect, Stall) and not effect.end:
                 await asyncio.Event().wait()
+        case Late(seconds):
+            await _late(response, answer, seconds)
+            return response
     async for chunk in answer.content.iter_any():
         await response.write(chunk)
     return response
+
+
+async def _late(response: web.StreamResponse, answer: aiohttp.ClientResponse, seconds: float) -> None:
+    """Pass lines back, each `seconds` after it came: the reader does not wait for the writer."""
+    lines: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+
+    async def read() -> None:
+        try:
+            async for line in answer.content:
+                lines.put_nowait((time.monotonic() + seconds, line))
+        finally:
+            lines.put_nowait((0.0, b""))
+
+    reader = asyncio.create_task(read())
+    try:
+        while (due := await lines.get())[1]:
+            await asyncio.sleep(max(0.0, due[0] - time.monotonic()))
+            await response.write(due[1])
+    finally:
+        reader.cancel()
+        await asyncio.wait([reader])
 
 
 async def _hung_up(sockets: list[socket.socket]) -> None:

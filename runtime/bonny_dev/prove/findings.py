@@ -1,0 +1,87 @@
+"""Findings: what a run of `prove` found, as sentences."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from .plans import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One life that went wrong."""
+
+    plan: Plan
+    problem: str
+    diff: Sequence[str] = ()
+    log: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The fault and its consequence, in one sentence."""
+        told = f"{self.plan.told()}: {self.problem}"
+        return told + (f": {self.diff[0].lstrip('-+~ ')}" if self.diff else "")
+
+
+@dataclass(slots=True)
+class Report:
+    """The outcome of a run."""
+
+    operator: str
+    seed: int
+    findings: list[Finding] = field(default_factory=list)
+    passed: list[Plan] = field(default_factory=list)
+    missed: list[Plan] = field(default_factory=list)
+    """Plans whose request was not sent in their life: the operator may write one time more, or less."""
+
+    left_out: int = 0
+    """Plans for which there was no time."""
+
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    def groups(self) -> list[list[Finding]]:
+        """Findings with the same consequence, and the most frequent first: they probably have the same cause."""
+        groups: dict[object, list[Finding]] = {}
+        for each in self.findings:
+            groups.setdefault((each.plan.sample, each.problem if not each.diff else tuple(each.diff)), []).append(each)
+        return sorted(groups.values(), key=len, reverse=True)
+
+    def command(self, finding: Finding) -> str:
+        """The command line that repeats a life."""
+        return f"invoke prove --only {shlex.quote(finding.plan.name)} --seed {self.seed}"
+
+    def lines(self) -> Iterable[str]:
+        """The report for a terminal."""
+        for number, group in enumerate(self.groups(), start=1):
+            first = group[0]
+            yield ""
+            yield f"{number}. [{first.plan.sort}] {first.sentence}"
+            yield from (f"     {line}" for line in first.diff)
+            yield f"   again: {self.command(first)}"
+            if len(group) > 1:
+                names = ", ".join(each.plan.name for each in group[1:3])
+                more = f", and {len(group) - 3} more" if len(group) > 3 else ""
+                yield f"   the same after {names}{more}"
+        yield ""
+        yield from (f"note: {note}" for note in self.notes)
+        if self.missed:
+            yield f"note: {len(self.missed)} lives did not reach their request, so nothing failed in them"
+        if self.left_out:
+            why = "the run was interrupted" if self.interrupted else "there was no time; give more --minutes"
+            yield f"note: {self.left_out} lives are left out: {why}"
+        yield self.summary()
+
+    def summary(self) -> str:
+        """The last line."""
+        count = len(self.passed) + len(self.findings)
+        lives = f"{count} {'life' if count == 1 else 'lives'} in {self.seconds:.0f} s"
+        if not self.findings and self.interrupted:
+            return f"interrupted: nothing found in {lives}"
+        if not self.findings:
+            return f"nothing found: {self.operator} survived {lives}"
+        kinds = len(self.groups())
+        return f"{kinds} {'finding' if kinds == 1 else 'findings'} in {len(self.findings)} of {lives}"

@@ -1,0 +1,143 @@
+"""Plans: what is done to an operator in one life, in which words, and what sort of bug it finds.
+
+The sorts of bugs are named as in Sieve (OSDI 2022): an intermediate state is left when an operator stops between two
+writes; a stale state is an old answer taken for the present one; an unobserved state came and went unseen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from ..testing.faults import CommitThenRespond, Effect, Respond
+from .points import API, Chapter, Point
+
+LATE_SECONDS: Final = 2.0
+
+
+class Sort(StrEnum):
+    """Which sort of bug a plan finds."""
+
+    INTERMEDIATE = "intermediate state"
+    STALE = "stale state"
+    UNOBSERVED = "unobserved state"
+    ERROR = "unhandled error"
+    UNDISTURBED = "no fault needed"
+
+
+class Fault(StrEnum):
+    """A fault of a life; the text stands in the name of its plan."""
+
+    NONE = "undisturbed"
+    KILL_BEFORE = "kill-before"
+    KILL_AFTER = "kill-after"
+    KILL_DELETE = "kill-delete"
+    LOST = "answer-lost"
+    CONFLICT = "409"
+    THROTTLED = "429"
+    FAILED = "500"
+    TIMEOUT = "504"
+    LATE = "late-events"
+    DOWN = "down"
+    AT_ONCE = "at-once"
+
+
+SORTS: Final = {
+    Fault.NONE: Sort.UNDISTURBED,
+    Fault.KILL_BEFORE: Sort.INTERMEDIATE,
+    Fault.KILL_AFTER: Sort.INTERMEDIATE,
+    Fault.KILL_DELETE: Sort.INTERMEDIATE,
+    Fault.LOST: Sort.INTERMEDIATE,
+    Fault.CONFLICT: Sort.ERROR,
+    Fault.THROTTLED: Sort.ERROR,
+    Fault.FAILED: Sort.ERROR,
+    Fault.TIMEOUT: Sort.ERROR,
+    Fault.LATE: Sort.STALE,
+    Fault.DOWN: Sort.UNOBSERVED,
+    Fault.AT_ONCE: Sort.UNOBSERVED,
+}
+TOLD: Final = {
+    Fault.KILL_BEFORE: "killed before {} reaches the server, and started again",
+    Fault.KILL_AFTER: "killed after {} is stored, and started again",
+    Fault.KILL_DELETE: "killed after {} is stored, and started again after the object was deleted",
+    Fault.LOST: "the answer to {} is lost",
+    Fault.CONFLICT: "{} is answered with 409 Conflict, once",
+    Fault.THROTTLED: "{} is answered with 429 Too Many Requests, once",
+    Fault.FAILED: "{} is answered with 500, once",
+    Fault.TIMEOUT: "{} is carried out and answered with 504 Timeout",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One life: of which sample, with which fault, at which point or in which chapter."""
+
+    sample: str
+    fault: Fault
+    at: Point | Chapter | None = None
+
+    @property
+    def name(self) -> str:
+        """For `--only`: `widget-v1/kill-after/created/write-configmaps-widget`."""
+        return "/".join(str(part) for part in (self.sample, self.fault, self.at) if part is not None)
+
+    @property
+    def sort(self) -> Sort:
+        """The sort of bug that it finds."""
+        return SORTS[self.fault]
+
+    def told(self) -> str:
+        """The fault, as the beginning of a sentence."""
+        match self.at:
+            case Point():
+                return TOLD[self.fault].format(self.at.told())
+            case Chapter():
+                if self.fault is Fault.AT_ONCE:
+                    return "the object is deleted and created again at once"
+                return f"the operator does not run when the object is {str(self.at).replace('-', ' ')}"
+        if self.fault is Fault.LATE:
+            return f"every watch event comes {LATE_SECONDS:g} s late"
+        return "without any fault"
+
+    def effect(self) -> Effect:
+        """The answer to a request that fails, for the faults that are one."""
+        match self.fault:
+            case Fault.CONFLICT:
+                return _refusal(409, "Conflict", "the object has been modified; please apply your changes again")
+            case Fault.THROTTLED:
+                return _refusal(429, "TooManyRequests", "too many requests, please try again later", retry_after="1")
+            case Fault.TIMEOUT:
+                return CommitThenRespond(_refusal(504, "Timeout", "request did not complete within 60 s"))
+        return _refusal(500, "InternalError", "internal error, please try again")
+
+
+def _refusal(code: int, reason: str, message: str, *, retry_after: str | None = None) -> Respond:
+    status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason}
+    return Respond(code, json.dumps({**status, "message": message}).encode(), "application/json", retry_after)
+
+
+def plans_for(sample: str, points: Iterable[Point], chapters: Iterable[Chapter]) -> Iterator[Plan]:
+    """All plans for a sample: the crash sweep first, then what is late or missed, then errors."""
+    known = list(points)
+    writes = [point for point in known if point.is_write and point.chapter is not Chapter.START]
+    for point in writes:
+        yield Plan(sample, Fault.KILL_BEFORE, point)
+        yield Plan(sample, Fault.KILL_AFTER, point)
+        if point.chapter is not Chapter.DELETED:
+            yield Plan(sample, Fault.KILL_DELETE, point)
+        yield Plan(sample, Fault.LOST, point)
+    yield Plan(sample, Fault.LATE)
+    yield Plan(sample, Fault.AT_ONCE, Chapter.AGAIN)
+    for chapter in chapters:
+        yield Plan(sample, Fault.DOWN, chapter)
+    for point in known:
+        yield Plan(sample, Fault.FAILED, point)
+        if point.server == API:
+            yield Plan(sample, Fault.THROTTLED, point)
+            if point.is_write:
+                if point.verb != "create":
+                    yield Plan(sample, Fault.CONFLICT, point)
+                yield Plan(sample, Fault.TIMEOUT, point)

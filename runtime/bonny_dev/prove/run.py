@@ -1,0 +1,296 @@
+"""Run: lives through the samples of an operator, first undisturbed, then with each fault, and compares them.
+
+All of it happens in a sandbox of its own, never in another cluster.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Final
+
+from bonny.errors import UsageError
+from bonny.operator import Operator
+from bonny.resource import listed
+
+from ..install import kind_of, kinds_of
+from ..manifest import bundle
+from ..project import Project
+from ..sandbox import Sandbox, SandboxError
+from .findings import Finding, Report
+from .plans import Fault, Plan, plans_for
+from .points import SERVICE, Chapter, Point, Sort, points_of
+from .stage import Interrupted, Life, Reference, Setup, Stage, chapters_of, counted, repeated, staged
+from .state import contrasts, differences, learned
+from .variants import Sample, samples_of, with_variants
+
+TOKEN_SECONDS: Final = 24 * 3600
+# Controllers of Kubernetes remove their finalizers, and those do not run in a sandbox.
+ENDLESS: Final = frozenset({("v1", "Namespace"), ("v1", "PersistentVolume"), ("v1", "PersistentVolumeClaim")})
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Which plans to run, in which order, and for how many minutes at most (0: no limit)."""
+
+    minutes: float = 0
+    seed: int = 0
+    only: Sequence[str] = ()
+    """Names of plans; `*` stands for any text. Empty: all."""
+
+    lives: int = 0
+    """Lives at a time; 0: one more than there are cores."""
+
+
+def prove(root: Path, options: Options | None = None, *, say: Say = print, sandbox: Sandbox | None = None) -> Report:
+    """Run the operator of the repository at `root` through all plans, and return what was found.
+
+    `say` gets lines about the progress; `sandbox` is one that runs already (default: one of its own).
+    Raises: `UsageError` when there is nothing to run; `KeyboardInterrupt`, with the report as its argument.
+    """
+    options = options or Options()
+    project = Project.at(root)
+    operator = project.load_operator()
+    if endless := {kind.kind for each in operator.controllers for kind in each.owns if kind.gvk in ENDLESS}:
+        raise UsageError(
+            f"the operator owns {listed(sorted(endless))}: nothing in a sandbox ends the deletion of such an object, "
+            "so lives could not be compared"
+        )
+    samples, notes = samples_of(operator, root / "samples")
+    externals = _externals(root)
+    with ExitStack() as stack:
+        if sandbox is None:
+            say("starting a sandbox ...")
+            sandbox = stack.enter_context(Sandbox(progress=say))
+        setup = _installed(project, operator, sandbox, samples, externals=externals, seed=options.seed)
+        report = Report(operator.name, options.seed, notes=notes)
+        workers = 1 if setup.wide else options.lives or (os.cpu_count() or 1) + 1
+        began = time.monotonic()
+        try:
+            with ThreadPoolExecutor(workers) as pool:
+                try:
+                    stages = [stack.enter_context(staged(setup)) for _ in range(workers)]
+                    _Run(setup, options, report, say=say, pool=pool, stages=stages).all(samples)
+                finally:
+                    setup.stopped.set()
+        except KeyboardInterrupt:
+            report.seconds = time.monotonic() - began
+            report.interrupted = True
+            raise KeyboardInterrupt(report) from None
+        report.seconds = time.monotonic() - began
+        return report
+
+
+def check(root: Path, options: Options | None = None, *, sandbox: Sandbox | None = None) -> None:
+    """For a test: `prove`, and fail with its report if it finds something.
+
+    Raises: `AssertionError`, `UsageError`.
+    """
+    report = prove(root, options, say=lambda _: None, sandbox=sandbox)
+    if report.findings:
+        raise AssertionError("\n".join(report.lines()))
+
+
+class _Run:
+    """One run: its stages, which take one life at a time, and what is known so far."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        options: Options,
+        report: Report,
+        *,
+        say: Say,
+        pool: ThreadPoolExecutor,
+        stages: Iterable[Stage],
+    ) -> None:
+        self._setup, self._options, self._report, self._say, self._pool = setup, options, report, say, pool
+        self._stages: SimpleQueue[Stage] = SimpleQueue()
+        for each in stages:
+            self._stages.put(each)
+        self._until = time.monotonic() + options.minutes * 60 if options.minutes else float("inf")
+
+    def all(self, samples: Sequence[Sample]) -> None:
+        """All samples. Raises: `UsageError`."""
+        plans, references = list[Plan](), dict[str, tuple[Sample, Reference]]()
+        for sample in samples:
+            found = self._reference(sample)
+            if found is not None:
+                known, reference, points = found
+                references[sample.name] = known, reference
+                plans += plans_for(sample.name, points, chapters_of(known))
+        chosen = self._chosen(plans)
+        self._say(f"{len(chosen)} lives with a fault; {len(self._report.findings)} findings without one")
+        random.Random(self._options.seed).shuffle(chosen)
+        self._disturbed(chosen, references)
+
+    def _chosen(self, plans: list[Plan]) -> list[Plan]:
+        if not self._options.only:
+            return plans
+        undisturbed = [Plan(name, Fault.NONE) for name in dict.fromkeys(plan.sample for plan in plans)]
+        undisturbed += [finding.plan for finding in self._report.findings]
+        unknown = [word for word in self._options.only if not any(_fits(plan, [word]) for plan in plans + undisturbed)]
+        if unknown and not self._report.findings:
+            example = f", for example {plans[0].name}" if plans else ""
+            raise UsageError(f"--only {unknown[0]}: there is no such life{example}; * stands for any text")
+        return [plan for plan in plans if _fits(plan, self._options.only)]
+
+    def _reference(self, sample: Sample) -> tuple[Sample, Reference, list[Point]] | None:
+        """The two lives without a fault; None if they show that the operator does not come to rest."""
+        setup, plan = self._setup, Plan(sample.name, Fault.NONE)
+        try:
+            known = with_variants(setup.operator, sample, setup.sandbox, "default")
+        except SandboxError as error:
+            raise UsageError(f"samples/{sample.name}: {error}") from error
+        chapters = ", ".join(str(chapter).replace("-", " ") for chapter in chapters_of(known))
+        self._say(f"{sample.name}: {chapters}; twice without a fault ...")
+        lives = list(self._pool.map(partial(self._live, known, plan), range(2)))
+        for life in lives:
+            life.problem = life.problem or repeated(life.sorts)
+        bad = next((life for life in lives if life.problem), None)
+        if bad is not None:
+            self._report.findings.append(Finding(plan, bad.problem, bad.diff, bad.log))
+            return None
+        return known, *self._learned(plan, known, lives)
+
+    def _learned(self, plan: Plan, sample: Sample, lives: list[Life]) -> tuple[Reference, list[Point]]:
+        chapters = chapters_of(sample)
+        one, other = lives
+        nature = learned([[life.states[chapter] for chapter in chapters] for life in lives])
+        names = frozenset(map(_name_in, one.sorts)) & frozenset(map(_name_in, other.sorts))
+        done = counted((what, _renamed(sort, names)) for what, sort in one.done)
+        reference = Reference(one.states, done, nature, names)
+        for chapter in chapters:
+            left, right = (nature.without(life.states[chapter]) for life in lives)
+            if diff := differences(left, right):
+                self._found(Finding(plan, f"two lives differ in the chapter {chapter}", diff))
+                break
+        before = chapters[chapters.index(Chapter.DELETED) - 1]
+        first, again = (nature.without(one.states[chapter]) for chapter in (before, Chapter.AGAIN))
+        if diff := contrasts(first, again):
+            text = "an object that is changed to a spec, and one that is created with it, end differently"
+            self._found(Finding(plan, text, diff))
+        if left_over := sorted(nature.without(one.states[Chapter.DELETED])):
+            around = {f"{each['kind']} {each['metadata']['name']}" for each in sample.surroundings}
+            if kept := [label for label in left_over if label not in around]:
+                self._report.notes.append(f"after the deletion of {sample.name} there is still {', '.join(kept)}")
+        common = [points_of(_renamed(sort, names) for sort in life.sorts) for life in lives]
+        return reference, [point for point in common[0] if point in set(common[1])]
+
+    def _found(self, finding: Finding) -> None:
+        self._report.findings.append(finding)
+        self._say(f"found: {finding.sentence}")
+
+    def _live(self, sample: Sample, plan: Plan, _: int) -> Life:
+        return self._on_a_stage(lambda stage: stage.live(sample, plan))
+
+    def _on_a_stage(self, live: Callable[[Stage], Life]) -> Life:
+        stage = self._stages.get()
+        try:
+            return live(stage)
+        finally:
+            self._stages.put(stage)
+
+    def _disturbed(self, plans: Sequence[Plan], references: dict[str, tuple[Sample, Reference]]) -> None:
+        def live(plan: Plan) -> Life | None:
+            if time.monotonic() > self._until:
+                return None
+            sample, reference = references[plan.sample]
+            try:
+                return self._on_a_stage(lambda stage: stage.live(sample, plan, reference))
+            except Interrupted:
+                return None
+
+        ongoing = {self._pool.submit(live, plan): plan for plan in plans}
+        try:
+            for number, done in enumerate(as_completed(ongoing), start=1):
+                self._count(ongoing[done], done.result())
+                if number % 10 == 0 or number == len(plans):
+                    self._say(f"{number} of {len(plans)}")
+        except BaseException:
+            self._setup.stopped.set()
+            for each in ongoing:
+                each.cancel()
+            report = self._report
+            begun = {*report.passed, *report.missed, *(finding.plan for finding in report.findings)}
+            report.left_out = len(set(plans) - begun)
+            raise
+
+    def _count(self, plan: Plan, life: Life | None) -> None:
+        if life is None:
+            self._report.left_out += 1
+        elif life.problem:
+            self._found(Finding(plan, f"{life.problem} (chapter {life.chapter})", life.diff, life.log))
+        elif life.struck:
+            self._report.passed.append(plan)
+        else:
+            self._report.missed.append(plan)
+
+
+def _fits(plan: Plan, words: Sequence[str]) -> bool:
+    return any(fnmatchcase(plan.name, word) for word in words)
+
+
+def _name_in(sort: Sort) -> str:
+    """The name of an object in a sort; for a call to the external service, its path."""
+    _, server, _, what = sort
+    words = what.split(" ")
+    return what if server == SERVICE else words[1] if len(words) > 1 else ""
+
+
+def _renamed(sort: Sort, names: frozenset[str]) -> Sort:
+    chapter, server, verb, what = sort
+    name = _name_in(sort)
+    if not name or name in names:
+        return sort
+    return chapter, server, verb, "generated" if server == SERVICE else what.replace(f" {name}", " generated", 1)
+
+
+def _externals(root: Path) -> tuple[str, ...]:
+    """The environment variables for the address of the external service. Raises: `UsageError`."""
+    table = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["bonny"].get("prove", {})
+    names = table.get("external", ())
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise UsageError("external in [tool.bonny.prove] of pyproject.toml is a list of names of environment variables")
+    return tuple(names)
+
+
+def _installed(
+    project: Project,
+    operator: Operator,
+    sandbox: Sandbox,
+    samples: Sequence[Sample],
+    *,
+    externals: tuple[str, ...],
+    seed: int,
+) -> Setup:
+    """Install the operator's definitions and permissions, without its Deployment and webhooks."""
+    converted = {hub.kind for hub in operator.converted}
+    documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
+    kept = [each for each in documents if each.get("spec", {}).get("names", {}).get("kind") not in converted]
+    sandbox.apply(kept)
+    token = sandbox.service_account_token(operator.name, operator.name, expires_seconds=TOKEN_SECONDS)
+    kinds = [*kinds_of(operator), *(kind for each in operator.controllers for kind in each.owns)]
+    subjects = [kind_of(each, kinds) for sample in samples for each in sample.subjects]
+    narrow = operator.watch == "all" and all(kind.namespaced for kind in (*kinds, *subjects))
+    return Setup(
+        operator=operator,
+        package=project.package,
+        root=project.root,
+        sandbox=sandbox,
+        token=token,
+        externals=externals,
+        wide=not narrow,
+        seed=seed,
+    )

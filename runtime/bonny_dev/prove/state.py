@@ -1,0 +1,169 @@
+"""State: what a life left in the API server, without what differs by nature, and how two states differ.
+
+Two lives without a fault show which names and fields are different each time (`Nature`), such as a password that the
+operator makes. UIDs, versions and times differ in every life, and are replaced from the start.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from bonny.resource import Resource
+
+Fields: TypeAlias = dict[str, Any]
+"""The fields of an object by their paths: `spec.size`."""
+
+State: TypeAlias = dict[str, Fields]
+"""Objects by `Kind name`."""
+
+LEFT_OUT: Final = frozenset(
+    {"managedFields", "uid", "resourceVersion", "creationTimestamp", "generation", "deletionGracePeriodSeconds"}
+)
+UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
+NAMESPACE: Final = "(namespace)"
+SHOWN: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Nature:
+    """Differences between two lives without a fault: names of objects, and fields of the others."""
+
+    names: frozenset[str] = frozenset()
+    """Of objects that both lives have: `Kind name`."""
+
+    generated: frozenset[str] = frozenset()
+    """Kinds of which each life has objects with other names."""
+
+    fields: frozenset[tuple[str, str]] = frozenset()
+    """Fields whose values differ, as (`Kind name`, path)."""
+
+    def named(self, label: str) -> str:
+        """`Kind name`, or `Kind with a generated name`."""
+        kind = label.partition(" ")[0]
+        return f"{kind} with a generated name" if kind in self.generated and label not in self.names else label
+
+    def without(self, state: State) -> State:
+        """`state` without what differs by nature; objects with generated names are numbered."""
+        made: State = {}
+        groups: dict[str, list[Fields]] = {}
+        for label, fields in state.items():
+            groups.setdefault(self.named(label), []).append(fields)
+        for label, objects in groups.items():
+            kept = [
+                {path: value for path, value in fields.items() if (label, path) not in self.fields}
+                for fields in objects
+            ]
+            if label in state:
+                made[label] = kept[0]
+                continue
+            for number, fields in enumerate(sorted(kept, key=lambda each: json.dumps(each, sort_keys=True)), start=1):
+                made[f"{label}, number {number}"] = {
+                    path: value for path, value in fields.items() if path != "metadata.name"
+                }
+        return made
+
+
+def learned(lives: Sequence[Sequence[State]]) -> Nature:
+    """Learn from the states of two lives, chapter by chapter."""
+    one, other = lives
+    pairs = list(zip(one, other, strict=True))
+    names = frozenset(label for a, b in pairs for label in set(a) & set(b))
+    generated = frozenset(label.partition(" ")[0] for a, b in pairs for label in set(a) ^ set(b) if label not in names)
+    rough = Nature(names, generated)
+    fields = set[tuple[str, str]]()
+    for a, b in pairs:
+        left, right = rough.without(a), rough.without(b)
+        for label in set(left) & set(right):
+            known = label.split(", number ")[0]
+            fields |= {
+                (known, path)
+                for path in set(left[label]) | set(right[label])
+                if left[label].get(path) != right[label].get(path)
+            }
+    return Nature(names, generated, frozenset(fields))
+
+
+def fields_of(resource: Resource, *, words: Mapping[str, str]) -> Fields:
+    """The fields of an object, alike in each life: `words` says what stands for the UIDs and names of this one."""
+    current = resource["metadata"].get("generation")
+    pruned = {
+        **resource,
+        "metadata": {name: item for name, item in resource["metadata"].items() if name not in LEFT_OUT},
+    }
+    flat: Fields = {}
+    _flatten(json.loads(alike(json.dumps(pruned), words)), "", flat, current)
+    return flat
+
+
+def alike(text: str, words: Mapping[str, str]) -> str:
+    """`text` with what differs in each life replaced."""
+    for word, replacement in words.items():
+        text = text.replace(word, replacement)
+    return TIME.sub("(time)", UUID.sub("(another UID)", text))
+
+
+def _flatten(value: Any, path: str, flat: Fields, generation: object) -> None:
+    if path.rpartition(".")[2] == "observedGeneration":
+        flat[path] = "the current one" if value == generation else "an earlier one"
+    elif isinstance(value, dict) and value:
+        for name, item in value.items():
+            _flatten(item, f"{path}.{name}" if path else name, flat, generation)
+    elif isinstance(value, list) and value:
+        for number, item in enumerate(value):
+            # Conditions have no order, but names.
+            name = item.get("type") or item.get("name") if isinstance(item, dict) else None
+            _flatten(item, f"{path}[{name or number}]", flat, generation)
+    else:
+        flat[path] = value
+
+
+def differences(found: State, wanted: State) -> list[str]:
+    """How `found` differs from `wanted`, a line each; empty if it does not."""
+    lines = []
+    for label in sorted(set(found) | set(wanted)):
+        if label not in found:
+            lines.append(f"- {label} is missing")
+        elif label not in wanted:
+            lines.append(f"+ {label} should not be there")
+        else:
+            left, right = found[label], wanted[label]
+            for path in sorted(set(left) | set(right)):
+                if path not in left:
+                    lines.append(f"~ {label}: {path} is missing, should be {_shown(right[path])}")
+                elif path not in right:
+                    lines.append(f"~ {label}: {path} is {_shown(left[path])}, should not be there")
+                elif left[path] != right[path]:
+                    lines.append(f"~ {label}: {path} is {_shown(left[path])}, should be {_shown(right[path])}")
+    return lines
+
+
+def contrasts(changed: State, created: State) -> list[str]:
+    """How an object that was changed to a spec differs from one that was created with it, a line each."""
+    lines = []
+    for label in sorted(set(changed) | set(created)):
+        if label not in changed:
+            lines.append(f"+ {label} is only there after the creation with this spec")
+        elif label not in created:
+            lines.append(f"- {label} is only there after the change to this spec")
+        else:
+            left, right = changed[label], created[label]
+            lines += [
+                f"~ {label}: {path} is {_there(left, path)} after the change, {_there(right, path)} after the creation"
+                for path in sorted(set(left) | set(right))
+                if left.get(path) != right.get(path)
+            ]
+    return lines
+
+
+def _there(fields: Fields, path: str) -> str:
+    return _shown(fields[path]) if path in fields else "missing"
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

@@ -1,0 +1,45 @@
+"""prove: runs the operator of a repository through its lives, prints what was found, and writes it to a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from bonny.errors import UsageError
+
+from .. import files
+from ..prove.findings import Report
+from ..prove.html import page
+from ..prove.run import Options, prove
+
+# Prints at once, also into a pipe.
+SAY: Final = partial(print, flush=True)
+# As a shell reports a process that Ctrl-C ended.
+INTERRUPTED: Final = 130
+
+
+def run(root: Path, *, minutes: int, seed: int, only: Sequence[str], report: str) -> int:
+    """Run it; returns the exit code: 1 when something was found. Ctrl-C ends it with the findings so far, else 130.
+
+    Raises: `UsageError` for bad options, and when there is nothing to run.
+    """
+    if minutes < 0:
+        raise UsageError(f"--minutes {minutes}: use 0, for no limit, or more")
+    target = root / report if report else None
+    if target is not None and not target.parent.is_dir():
+        raise UsageError(f"--report {report}: there is no folder {target.parent}: create it first")
+    words = [word.strip() for each in only for word in each.split(",")]
+    try:
+        found = prove(root, Options(minutes=minutes, seed=seed, only=words), say=SAY)
+    except KeyboardInterrupt as interrupted:
+        reports = [each for each in interrupted.args if isinstance(each, Report)]
+        if not reports:
+            raise
+        (found,) = reports
+    print(*found.lines(), sep="\n")
+    if target is not None:
+        files.write(target, page(found), mode=0o644)
+        print(f"wrote {report}")
+    return INTERRUPTED if found.interrupted and not found.findings else int(bool(found.findings))

@@ -1,0 +1,167 @@
+"""`invoke prove` on small operators: it finds the bug of each of the broken ones, and none in a sound one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from bonny.errors import UsageError
+from bonny_dev import prove
+from bonny_dev.prove.html import page
+from bonny_dev.sandbox import Sandbox
+from bonny_dev.tasks import survival
+from tests.support.breaking import repository
+
+
+class Bug(NamedTuple):
+    """A controller in tests/broken: the lives that show its bug, and words of the sentence about it."""
+
+    controller: str
+    only: str
+    sort: str
+    found: str
+
+
+BUGS = (
+    Bug(
+        "recreated_child",
+        "desk/kill-after/changed/delete-*",
+        "intermediate state",
+        "killed after the delete of configmaps desk (chapter changed) is stored, and started again: a wrong state "
+        "remains (chapter changed): ConfigMap desk is missing",
+    ),
+    Bug(
+        "lost_effect",
+        "desk/500/created/PUT*",
+        "unhandled error",
+        "the PUT of /lamps/(UID) to the external service (chapter created) is answered with 500, once: a wrong state "
+        "remains (chapter created): record /lamps/(UID of desk) is missing",
+    ),
+    Bug(
+        "random_child_name",
+        "desk/kill-after/created/create-*",
+        "intermediate state",
+        "ConfigMap with a generated name, number 2 should not be there",
+    ),
+    Bug("status_before_children", "desk/kill-after/created/*", "intermediate state", "ConfigMap desk is missing"),
+    Bug(
+        "call_before_finalizer",
+        "desk/kill-delete/created/PUT*",
+        "intermediate state",
+        "started again after the object was deleted: a wrong state remains (chapter deleted): record "
+        "/lamps/(UID of desk) should not be there",
+    ),
+    Bug(
+        "stale_cache",
+        "desk/undisturbed",
+        "no fault needed",
+        "an object that is changed to a spec, and one that is created with it, end differently: ConfigMap desk is only "
+        "there after the change to this spec",
+    ),
+    Bug("counter", "desk/kill-after/created/*", "intermediate state", 'data.revision is "2", should be "1"'),
+    Bug(
+        "delete_by_name",
+        "desk/at-once/*",
+        "unobserved state",
+        "the object is deleted and created again at once: a wrong state remains (chapter created-again): ConfigMap "
+        "desk is missing",
+    ),
+    Bug(
+        "too_many_children",
+        "desk/500/created/create-*",
+        "unhandled error",
+        "ConfigMap with a generated name, number 3 should not be there",
+    ),
+    Bug(
+        "two_controllers",
+        "desk/undisturbed",
+        "no fault needed",
+        "without any fault: it does not come to rest: the write of configmaps desk (chapter created) was sent",
+    ),
+    Bug(
+        "removed_field",
+        "desk/undisturbed",
+        "no fault needed",
+        'ConfigMap desk: data.note is "beside the window" after the change, missing after the creation',
+    ),
+    Bug(
+        "early_finalizer",
+        "desk/kill-after/deleted/*",
+        "intermediate state",
+        "a wrong state remains (chapter deleted): record /lamps/(UID of desk) should not be there",
+    ),
+)
+QUICK = 2
+
+
+@pytest.mark.parametrize(
+    "bug",
+    [
+        pytest.param(bug, id=bug.controller, marks=[] if number < QUICK else pytest.mark.slow)
+        for number, bug in enumerate(BUGS)
+    ],
+)
+def test_the_bug_of_a_broken_operator_is_found_and_named(sandbox: Sandbox, tmp_path: Path, bug: Bug) -> None:
+    root = repository(tmp_path, bug.controller)
+
+    report = prove.prove(root, prove.Options(only=[bug.only]), say=print, sandbox=sandbox)
+
+    text = "\n".join(report.lines())
+    found = [each for each in report.findings if bug.found in each.sentence]
+    assert found, text
+    assert found[0].plan.sort == bug.sort
+    assert report.command(found[0]) in text
+    assert found[0].sentence.replace('"', "&quot;") in page(report).replace("&#x27;", "'")
+
+
+@pytest.mark.slow
+def test_nothing_is_found_in_a_sound_operator(sandbox: Sandbox, tmp_path: Path) -> None:
+    root = repository(tmp_path, "sound")
+
+    report = prove.prove(root, say=print, sandbox=sandbox)
+
+    assert report.findings == [], "\n".join(report.lines())
+    assert len(report.passed) > 100
+    assert len(report.missed) < len(report.passed) / 10
+
+
+def test_a_life_that_does_not_exist_is_refused_with_an_example(sandbox: Sandbox, tmp_path: Path) -> None:
+    root = repository(tmp_path, "sound")
+
+    with pytest.raises(UsageError, match=r"^--only desk/nothing: there is no such life, for example desk/kill-before/"):
+        prove.prove(root, prove.Options(only=["desk/nothing"]), say=print, sandbox=sandbox)
+
+
+def test_a_repository_without_a_sample_is_refused(tmp_path: Path) -> None:
+    root = repository(tmp_path, "stale_cache")
+    (root / "samples" / "desk.yaml").unlink()
+
+    with pytest.raises(UsageError, match="holds no sample of a kind that the operator handles"):
+        prove.prove(root, say=print)
+
+
+def test_an_operator_of_namespaces_is_refused(tmp_path: Path) -> None:
+    """Regression: their deletion never ends in a sandbox, so a sound operator seemed to keep its finalizer."""
+    root = repository(tmp_path, "sound", package="lamps_in_namespaces")
+    path = root / "src" / "lamps_in_namespaces" / "controllers.py"
+    path.write_text(path.read_text("utf-8").replace("ConfigMap", "Namespace"), "utf-8")
+
+    with pytest.raises(UsageError, match=r"^the operator owns Namespace: nothing in a sandbox ends the deletion"):
+        prove.prove(root, say=print)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "report", "sentence"),
+    [
+        (-1, "", "--minutes -1: use 0, for no limit, or more"),
+        (0, "no/where.html", "--report no/where.html: there is no folder"),
+    ],
+)
+def test_a_bad_option_is_refused_before_anything_starts(
+    tmp_path: Path, minutes: int, report: str, sentence: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        survival.run(tmp_path, minutes=minutes, seed=0, only=(), report=report)
