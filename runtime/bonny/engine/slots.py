@@ -1,6 +1,6 @@
 """Slots: tasks that take the keys of one queue, each one key after the other.
 
-You need it to change how many keys are worked on, or what wakes a task. What is done about a key is `worker`.
+You need it to change the number of keys at work, or the wake-up of a task. `worker` handles one key.
 
 A task for each key would cost 10 us, a tenth of the CPU of a watch event. A slot ends when user code left something in
 its task that the next key would find; then another takes its place.

@@ -132,7 +132,7 @@ class Child:
     async def note_correction(self) -> None:
         """After a write: if it undid what another writer changed again and again, report which writer that is.
 
-        Once for each fight; the field managers are those of the object's managedFields.
+        Once for each fight; managedFields of the object name them.
         """
         if not (self.drifted and self.axn.context.fights.corrected((self.kind, self.key), now=time.monotonic())):
             return
