@@ -1,4 +1,4 @@
-"""Deadlines: times by which something must be over, and nearly always is; one timer of the event loop serves all.
+"""Deadlines: times at which a handler or request that still runs is cancelled; one timer of the event loop for all.
 
 You need it for what each handler and each request has. You do not need it for what shall happen at a time: that is
 `loop.call_later`, which costs 20 times as much to set and cancel.
