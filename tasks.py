@@ -31,7 +31,7 @@ PYTHON_FILES = "runtime hooks tests tools bench examples docs/reference/examples
 
 @task(help={"workloads": "also kube-controller-manager, for the tests of controllers in a sandbox"})
 def fetch(c: Context, workloads: bool = False) -> None:
-    """Have etcd and kube-apiserver at hand; the first time they are downloaded or built, which takes minutes."""
+    """Download or build etcd and kube-apiserver; the first time takes minutes."""
     from bonny_dev.sandbox import commands  # noqa: PLC0415  for the tasks that need it
 
     commands.fetch(workloads=workloads)
@@ -178,14 +178,14 @@ def mutants(c: Context) -> None:
 
 @task(
     help={
-        "minutes": "how long faults strike",
+        "minutes": "how long faults are injected",
         "seed": "that of an earlier run, to repeat its faults and changes",
         "objects": "how many objects the operator serves",
         "kill-operator": "kill the operator, too, now and then",
     }
 )
 def soak(c: Context, minutes: float = 10.0, seed: str = "", objects: int = 2000, kill_operator: bool = False) -> None:
-    """Strike an operator at work with random faults, and check that all is well afterwards."""
+    """Inject random faults into a running operator and check the end state."""
     words = f"--minutes {minutes} --objects {objects}"
     words += f" --seed {seed}" if seed else ""
     words += " --kill-operator" if kill_operator else ""

@@ -44,7 +44,7 @@ LEFT_OUT: Final = ("docs/decisions/", "docs/reference/examples/", "tools/words.p
 # The most findings that each file or folder may have. Lowered whenever there are fewer, never raised.
 MOST: Final = {
     "CHANGELOG.md": 0,
-    "docs/reference/": 14,
+    "docs/reference/": 10,
     "runtime/bonny/": 1,
     "runtime/bonny_dev/": 0,
     "bench/": 54,

@@ -460,4 +460,4 @@ class Axn(Generic[V_co]):
     def _may_change(self, part: Part) -> None:
         self._must_be_open()
         if part in self._sent:
-            raise AlreadyApplied(f"too late for the {part} of {self._kind.kind} {self.key}: register changes earlier")
+            raise AlreadyApplied(f"{self._kind.kind} {self.key}: too late to change the {part}, already sent")

@@ -203,7 +203,7 @@ class EventRecorder:
         self._refusals.add(error.status)
         rule = missing_rule(group=EVENT.group, plural=EVENT.plural, verbs=EVENT_VERBS)
         extra = {"missing_rule": rule} if isinstance(error, Forbidden) else {}
-        log.warning("events are refused", extra={"error": str(error), **extra})
+        log.warning("the API server rejected an event", extra={"error": str(error), **extra})
 
     def _report(self, *, left: int = 0) -> None:
         dropped = self.correlator.dropped - self._reported + left

@@ -197,7 +197,7 @@ async def _serve(operator: Operator, config: Config, cluster: Cluster, stop: asy
     threads.shutdown(wait=False, cancel_futures=True)
     running_on = process.abandoned or not await _ended(THREADS)
     if running_on:
-        log.warning("a handler that would not end was abandoned")
+        log.warning("abandoned a handler that ignored cancellation")
     return process.failed, running_on
 
 

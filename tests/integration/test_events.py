@@ -376,7 +376,7 @@ async def test_without_the_permission_it_is_said_once_and_nothing_fails(
             await sent(recorder)
         lines = [known.__dict__ for known in caplog.records if known.name == "bonny.events"]
 
-        assert [line["msg"] for line in lines] == ["events are refused"]
+        assert [line["msg"] for line in lines] == ["the API server rejected an event"]
         rule = '- {apiGroups: ["events.k8s.io"], resources: ["events"], verbs: [create, patch]}'
         assert (lines[0]["missing_rule"], recorder.correlator.refused) == (rule, 4)
         assert "(403)" in lines[0]["error"]
@@ -457,7 +457,7 @@ async def test_an_event_that_the_api_server_does_not_take_is_said_once_and_holds
             await sent(recorder)
 
     lines = [known.__dict__ for known in caplog.records if known.name == "bonny.events"]
-    assert [line["msg"] for line in lines] == ["events are refused"]
+    assert [line["msg"] for line in lines] == ["the API server rejected an event"]
     assert "(422)" in lines[0]["error"]
     assert (recorder.correlator.refused, event_about(sandbox, config_map)["reason"]) == (2, "Created")
 

@@ -130,7 +130,7 @@ async def test_the_certificate_follows_its_secret_whatever_happens_to_it(
         assert certificate.problem == ""
     await asyncio.to_thread(sandbox.delete, "v1", "Secret", SECRET)
     said = [record.message for record in caplog.records if record.name.startswith("bonny.")]
-    assert said == ["no new certificate"] * 3, "nothing in it, garbage, and nothing again"
+    assert said == ["cannot load a new certificate"] * 3, "nothing in it, garbage, and nothing again"
 
 
 @pytest.fixture

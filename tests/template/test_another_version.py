@@ -234,13 +234,13 @@ def spoiled(project: Path, name: str, old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new", "sentence"),
     [
-        (V2, "hub = True", "hub = False", r"no version of Widget says hub = True, .* set it on one of v2alpha1"),
-        (V2, "    storage = True\n", "", r"Widget v2alpha1 .* does not say storage: add the line storage = False"),
+        (V2, "hub = True", "hub = False", r"no version of Widget has hub = True: set it on one of v2alpha1"),
+        (V2, "    storage = True\n", "", r"Widget v2alpha1 .* does not set storage: add the line storage = False"),
         (
             V2,
             "class Widget(",
             'class Old(Version):\n    kind = "Old"\n    version = "v1"\n\n\nclass Widget(',
-            "is not alone in a module",
+            "cannot copy Widget v2alpha1: .* has other classes",
         ),
         (
             "samples/widget-v2alpha1.yaml",

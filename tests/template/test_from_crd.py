@@ -110,7 +110,7 @@ def test_the_same_definition_again_writes_nothing(project: Path, capsys: pytest.
 
     assert state(project) == before
     kept = "tests/crds/labels.sea.example.org.yaml"
-    assert capsys.readouterr().out.endswith(f"nothing to do: {LABELS} says the same as {kept}\n")
+    assert capsys.readouterr().out.endswith(f"nothing to do: {LABELS} equals {kept}\n")
 
 
 def test_a_newer_definition_is_compared_and_changes_nothing(
@@ -163,9 +163,9 @@ def test_one_of_several_kinds_and_versions_is_chosen(project: Path, tmp_path: Pa
     ("words", "sentence"),
     [
         ("gen-controller --from-crd no.yaml", "there is no file no.yaml: name one, - for the standard input"),
-        (f"gen-controller --from-crd {LABELS} --group x.example.org", "with --from-crd the definition says all of"),
-        (f"gen-controller Label labels --from-crd {LABELS}", "with --from-crd the definition says all of the kind"),
-        (f"gen-api Label labels --from-crd {LABELS}", "with --from-crd the definition says all of the kind: leave"),
+        (f"gen-controller --from-crd {LABELS} --group x.example.org", "--from-crd takes names and options from"),
+        (f"gen-controller Label labels --from-crd {LABELS}", "--from-crd takes names and options from the definition"),
+        (f"gen-api Label labels --from-crd {LABELS}", "--from-crd takes names and options from the definition: remove"),
         (
             f"gen-controller --from-crd {LABELS} --version v3",
             "labels.sea.example.org has no version v3: name one of v1",

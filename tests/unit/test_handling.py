@@ -99,7 +99,7 @@ def test_status_changes_are_composed_and_other_conditions_stay() -> None:
 
 def test_what_was_applied_cannot_be_changed_any_more(token: Axn[Widget]) -> None:
     token.mark_sent("descendants")
-    with pytest.raises(AlreadyApplied, match="descendants of Widget default/w1"):
+    with pytest.raises(AlreadyApplied, match="Widget default/w1: too late to change the descendants, already sent"):
         token.register_descendant(config_map())
     token.set_condition("Ready", True)
     token.mark_sent("status")

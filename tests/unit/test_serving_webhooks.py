@@ -160,7 +160,7 @@ def test_what_cannot_be_loaded_changes_nothing_and_is_said_once(
     assert certificate.ready
     assert certificate.problem.startswith("webhook certificate of Secret default/op-webhook-tls: ")
     (said,) = [record for record in caplog.records if record.levelname == "WARNING"]
-    assert said.message == "no new certificate"
+    assert said.message == "cannot load a new certificate"
     assert not any(part in str(vars(said)) for part in ("PRIVATE", key.decode().splitlines()[1]))
     offer(certificate, other)
     assert (served(certificate, authority), certificate.problem) == ("other", "")

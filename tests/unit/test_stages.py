@@ -195,7 +195,7 @@ async def test_a_stage_whose_error_is_swallowed_is_false_and_bars_the_next() -> 
 
     handled = await testing.handle(Swallows, widget())
     assert shown(handled.conditions)["DatabaseReady"] == ("False", "NotDatabaseReady", "")
-    with pytest.raises(OptionError, match="the stage SchemaReady begins out of turn"):
+    with pytest.raises(OptionError, match="the stage SchemaReady is out of order"):
         await testing.handle(Swallows, widget(size=60))
 
 
@@ -218,7 +218,8 @@ async def test_stages_are_entered_once_and_in_their_order(names: tuple[str, ...]
                 with axn.stage(name):
                     pass
 
-    with pytest.raises(OptionError, match=f"the stage {names[-1]} begins out of turn: the stages of Careless are Data"):
+    order = "enter each stage of Careless once, in this order: Data"
+    with pytest.raises(OptionError, match=f"the stage {names[-1]} is out of order: {order}"):
         await testing.handle(Careless, widget())
 
 
@@ -228,7 +229,7 @@ async def test_a_stage_inside_of_another_is_refused() -> None:
             with axn.stage("DatabaseReady"), axn.stage("SchemaReady"):
                 pass
 
-    with pytest.raises(OptionError, match="SchemaReady begins out of turn"):
+    with pytest.raises(OptionError, match="SchemaReady is out of order"):
         await testing.handle(Nested, widget())
 
 

@@ -134,7 +134,7 @@ def test_a_worker_that_is_stopped_gives_handlers_its_own_time_and_then_cancels_t
         assert handling.cancelled()
 
     clock.run(main)
-    assert [record.getMessage() for record in caplog.records] == ["handlers were cancelled: their time was over"]
+    assert [record.getMessage() for record in caplog.records] == ["cancelled running handlers: grace period exceeded"]
 
 
 def test_a_worker_whose_streams_are_not_in_sync_stops_at_once(clock: Clock) -> None:

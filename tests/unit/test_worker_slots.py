@@ -713,7 +713,7 @@ def test_a_handler_that_does_not_end_is_cancelled_when_the_shutdown_timeout_is_o
         return clock.now - began
 
     assert clock.run(main) == pytest.approx(20.0)
-    assert "handlers were cancelled: their time was over" in caplog.text
+    assert "cancelled running handlers: grace period exceeded" in caplog.text
 
 
 def test_a_second_term_handles_what_only_waits_for_its_backoff(clock: Clock) -> None:

@@ -26,8 +26,8 @@ class Stages:
         must_be_open()
         if self._current is not None or name not in self._names[self._passed :][:1]:
             raise OptionError(
-                f"the stage {printable(name[:60])} begins out of turn: the stages of {self._controller} are "
-                f"{', '.join(self._names) or 'none'}; each begins once, when the one before has ended"
+                f"the stage {printable(name[:60])} is out of order: enter each stage of {self._controller} once, "
+                f"in this order: {', '.join(self._names) or 'it has none'}"
             )
         self._current = name
         try:

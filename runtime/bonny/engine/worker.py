@@ -128,7 +128,7 @@ class Worker:
             self.router.wake = no_worker
             if cancelled := await self._slots.cancel():
                 extra = {"controller": self.name, "count": cancelled}
-                log.warning("handlers were cancelled: their time was over", extra=extra)
+                log.warning("cancelled running handlers: grace period exceeded", extra=extra)
 
     def _begin(self, settled: asyncio.Task[None]) -> None:
         """The streams are in sync, or late: give out keys from now on."""

@@ -66,7 +66,7 @@ VARIABLES: Final[Mapping[str, Variable]] = {
         {ALL_NAMESPACES: None}),
     "BONNY_POD_NAMESPACE": Variable(
         "pod_namespace", "a namespace, or __ALL__", "the namespace of the service account, else default",
-        "Namespace in which the operator runs and keeps its Lease; __ALL__ only says what is watched.",
+        "Namespace of the operator and of its Lease. The value __ALL__ affects only which namespaces are watched.",
         {ALL_NAMESPACES: None}),
     "BONNY_POD_NAME": Variable(
         "pod_name", "any text", "the host name", "Name of this replica in the Events that it sends."),

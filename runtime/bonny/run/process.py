@@ -333,7 +333,7 @@ class Process:
         runs = self.tasks.ending
         late = await ended([*runs, *(supervised.task for supervised in self._term.values())], seconds=grace)
         if runs & late:
-            log.warning("handlers were cancelled: their time was over", extra={"count": len(runs & late)})
+            log.warning("cancelled running handlers: grace period exceeded", extra={"count": len(runs & late)})
         self._late |= late
         self._term.clear()
 

@@ -88,7 +88,7 @@ class Issuer:
             if self.error not in ("", previous):
                 then = "if something is missing, apply the manifest again"
                 extra = {"purpose": self._secret.purpose, "error": self.error, "then": then}
-                log.error("certificates are not kept up", extra=extra)
+                log.error("cannot renew the certificate", extra=extra)
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._stopped.wait()

@@ -118,7 +118,7 @@ class ServingCertificate:
             log.info("certificate loaded", extra={"source": self._source, "not_after": self.not_after.isoformat()})
         except (ssl.SSLError, ValueError) as error:
             self._problem = str(error)
-            log.warning("no new certificate", extra={"because": self.problem, "serves_the_last": self.ready})
+            log.warning("cannot load a new certificate", extra={"because": self.problem, "serves_the_last": self.ready})
 
 
 def _load(certificate: bytes, key: bytes) -> tuple[ssl.SSLContext, datetime]:

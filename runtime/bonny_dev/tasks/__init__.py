@@ -37,7 +37,7 @@ def gen_controller(c: Context, new: NewKind, dry_run: DryRun = False, from_crd: 
 
     if from_crd:
         if new.plural or new.cluster_scoped or new.short_name or new.group or new.for_ or new.finalizer or new.bare:
-            raise UsageError("with --from-crd the definition says all of the kind: leave out its names and options")
+            raise UsageError("--from-crd takes names and options from the definition: remove the other arguments")
         return _port(c, from_crd, new, dry_run=dry_run)
     if new.version and new.for_:
         raise UsageError("--version is for a kind of your own, and --for names its own: leave one of them out")
@@ -71,9 +71,9 @@ def _port(c: Context, source: str, new: NewKind, *, dry_run: bool) -> int:
     kept = port.kept(crd)
     if changes:
         print(f"{source} differs from {kept}, and nothing was changed:", *(f"  {each}" for each in changes), sep="\n")
-        print(f"Next: put it in the place of {kept}, and change the classes until `invoke test --unit` passes.")
+        print(f"Next: replace {kept} with it, then change the classes until `invoke test --unit` passes.")
     else:
-        print(f"nothing to do: {source} says the same as {kept}")
+        print(f"nothing to do: {source} equals {kept}")
     return int(bool(changes))
 
 

@@ -43,19 +43,16 @@ def hub_of(project: Project, versions: Sequence[ApiVersion]) -> ApiVersion:
     hub = next((version for version in versions if version.hub), None)
     if hub is None:
         names = ", ".join(version.version for version in versions)
-        raise UsageError(
-            f"no version of {versions[0].kind} says hub = True, so it is not clear which one to begin with: "
-            f"set it on one of {names}"
-        )
+        raise UsageError(f"no version of {versions[0].kind} has hub = True: set it on one of {names}")
     neighbours = [version for version in api_versions(project) if version.path == hub.path]
     if len(neighbours) > 1 or project.root / hub.path.parent.parent != project.source / "api":
         raise UsageError(
-            f"{hub.kind} {hub.version} is not alone in a module api/VERSION/NAME.py ({hub.path}), so it cannot be "
-            "copied: move it to one of its own"
+            f"cannot copy {hub.kind} {hub.version}: {hub.path} has other classes, or is not a module "
+            f"api/VERSION/NAME.py: move it to api/{hub.version}/{hub.kind.lower()}.py"
         )
     if missing := [name for name in ("hub", "storage") if name not in hub.lines]:
         raise UsageError(
-            f"{hub.kind} {hub.version} ({hub.path}) does not say {missing[0]}: add the line {missing[0]} = False"
+            f"{hub.kind} {hub.version} ({hub.path}) does not set {missing[0]}: add the line {missing[0]} = False"
         )
     return hub
 

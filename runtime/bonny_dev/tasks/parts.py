@@ -120,7 +120,7 @@ def plan_webhook(project: Project, of: str) -> Plan:
     if own:
         reviewed = next((each for each in own if each.hub), None)
         if reviewed is None:
-            raise UsageError(f"no version of {of} says hub = True: set it on one of them")
+            raise UsageError(f"no version of {of} has hub = True: set it on one of them")
         sample = f"{of.lower()}-{reviewed.version}.yaml"
         values: dict[str, Any] = {
             "kind": of,

@@ -147,8 +147,7 @@ def check_free(name: str, what: str, texts: Mapping[str, str]) -> None:
     if any(times > 1 or hasattr(builtins, defined) for defined, times in bound):
         longer = f"My{name}" if name[:1].isupper() else f"my-{name}"
         raise UsageError(
-            f"{name!r} cannot be {what} here: Python or the generated files use this name themselves; "
-            f"use for example {longer}"
+            f"{name!r} cannot be {what}: Python or a generated file already uses the name; use for example {longer}"
         )
 
 

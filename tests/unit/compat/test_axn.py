@@ -60,7 +60,7 @@ def test_events_can_be_dropped_and_once_emitted_none_can_be_added() -> None:
     assert State.EVENTS_EMITTED not in axn.states
     axn.emit_events()
     assert (place.events, axn.states) == ([], {State.EVENTS_EMITTED})
-    with pytest.raises(AlreadyApplied, match="too late for the events of Widget default/w1: register changes"):
+    with pytest.raises(AlreadyApplied, match="Widget default/w1: too late to change the events, already sent"):
         axn.failure_event()
 
 
