@@ -53,7 +53,7 @@ THROTTLED = b"Too many requests, please try again later."
         pytest.param(of_widgets, "2", id="stream-2", marks=SLOW),
     ],
 )
-def test_a1_throttled_requests_wait_as_long_as_they_are_told(
+def test_a1_throttled_requests_wait_as_long_as_retry_after_asks(
     scene: Scene, on: Predicate, retry_after: str | None
 ) -> None:
     scene.ready()
@@ -200,7 +200,7 @@ def test_a2_a_server_that_fails_at_the_start_and_later_is_waited_for(scene: Scen
     assert scene.proxy.count(is_any, since=began) < 60, "no busy loop"
 
 
-def test_a2_probes_tell_a_dead_server_from_a_dead_operator(scene: Scene) -> None:
+def test_a2_probes_distinguish_a_dead_server_from_a_dead_operator(scene: Scene) -> None:
     dead = scene.proxy.add(Fault(Drop(), times=None))
     scene.begin()
     scene.sandbox.eventually(lambda: scene.operator.probe("/readyz")[0] == 503)

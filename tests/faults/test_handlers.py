@@ -7,7 +7,7 @@ import time
 from tests.faults.scene import SEEN_SECONDS, Scene, widget
 
 
-def test_p1_one_object_that_always_fails_waits_longer_each_time_and_holds_up_nobody(scene: Scene) -> None:
+def test_p1_one_object_that_always_fails_waits_longer_each_time_and_delays_no_other(scene: Scene) -> None:
     scene.ready()
     began = time.monotonic()
     scene.sandbox.apply(widget("bad", mode="raises"))

@@ -49,7 +49,7 @@ def second_page_of_widgets(request: ProxiedRequest) -> bool:
 
 
 @pytest.mark.parametrize("learns", [pytest.param("by-events", marks=SLOW), "by-a-list"])
-def test_u1_deleted_and_created_again_while_nobody_looked(scene: Scene, learns: str) -> None:
+def test_u1_deleted_and_created_again_during_an_outage(scene: Scene, learns: str) -> None:
     """A list shows only that the UID is another one: the second object of that name was never seen."""
     scene.ready(watch_seconds=LONG_WATCH_SECONDS)
     scene.apply("w", size=1)
@@ -128,7 +128,7 @@ def test_u2_a_child_of_an_owner_that_is_gone_is_not_made_again_while_the_owners_
     assert scene.sandbox.get("v1", "ConfigMap", "w") is None
 
 
-def test_s3_a_child_that_somebody_else_re_created_behind_a_lagging_stream_is_not_overwritten(scene: Scene) -> None:
+def test_s3_a_child_re_created_by_another_client_behind_a_lagging_stream_is_not_overwritten(scene: Scene) -> None:
     """Regression: what the store still showed as ours was applied by force onto a stranger's object."""
     scene.ready()
     scene.apply("w", size=1)
@@ -147,7 +147,7 @@ def test_s3_a_child_that_somebody_else_re_created_behind_a_lagging_stream_is_not
     assert scene.sandbox.get("v1", "ConfigMap", "w") == before
 
 
-def test_s2_what_somebody_else_creates_while_we_are_about_to_is_not_taken_over(scene: Scene) -> None:
+def test_s2_an_object_that_another_client_creates_at_the_same_moment_is_not_taken_over(scene: Scene) -> None:
     """Regression: our apply joined in, and when taking it back failed, the object counted as ours."""
     scene.ready()
     on_its_way = scene.proxy.add(Fault(Hold(), on=apply_of_the_child))
@@ -199,7 +199,7 @@ def test_s2_a_create_of_ours_that_is_carried_out_late_leaves_the_child_whole(sce
     scene.until("w", 2)
 
 
-def test_s2_a_404_of_whoever_answered_says_nothing_of_our_child(scene: Scene) -> None:
+def test_s2_a_404_of_a_proxy_does_not_mean_that_the_child_is_gone(scene: Scene) -> None:
     """Regression: it was taken for the answer that there is none, and the child that we then found for a stranger's."""
     scene.sandbox.apply(widget("w"))
     first = scene.begin().wait_ready()

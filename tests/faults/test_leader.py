@@ -285,7 +285,7 @@ def test_l5_a_holder_that_is_changed_by_hand_stops_and_a_lease_later_one_leads(e
     assert election.lease["spec"]["leaseTransitions"] == 1
 
 
-def test_l5_what_others_write_into_the_lease_stays_and_disturbs_nobody(election: Election) -> None:
+def test_l5_fields_that_others_write_into_the_lease_stay_and_disturb_no_replica(election: Election) -> None:
     leader, standby = election.leader_and_standby()
     path, merge = f"{LEASES}/{election.name}", "application/merge-patch+json"
     for number in range(3):

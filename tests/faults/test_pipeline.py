@@ -151,7 +151,7 @@ def test_i5_a_crash_between_the_cleanup_and_the_removal_of_the_finalizer_repeats
 # --- S: knowledge -----------------------------------------------------------------------------------------------------
 
 
-def test_s2_a_child_that_somebody_re_created_behind_a_lagging_stream_is_not_pruned(pipeline: Scene) -> None:
+def test_s2_a_child_re_created_by_another_client_behind_a_lagging_stream_is_not_pruned(pipeline: Scene) -> None:
     story = Story(pipeline)
     story.begin(Chapter.CREATED)
     story.settle()
@@ -258,7 +258,7 @@ CONTESTED = {
 
 
 @pytest.mark.parametrize("contested", CONTESTED.values(), ids=CONTESTED)
-def test_a3_a_write_that_somebody_comes_before_twice_is_sent_three_times_and_overwrites_nothing(
+def test_a3_a_write_that_conflicts_twice_is_sent_three_times_and_overwrites_nothing(
     pipeline: Scene, contested: Contested
 ) -> None:
     story = Story(pipeline)

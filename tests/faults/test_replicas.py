@@ -164,7 +164,7 @@ def test_l_of_ten_leaders_that_are_killed_one_after_the_other_each_has_a_success
 
 
 @pytest.mark.parametrize("answered", [True, False], ids=["answered", "held"])
-def test_i4_sigterm_while_a_write_of_a_handling_is_on_its_way(replicas: Replicas, answered: bool) -> None:
+def test_i4_sigterm_while_a_write_of_a_reconcile_is_under_way(replicas: Replicas, answered: bool) -> None:
     leader = replicas.join()
     released = threading.Event()
     held = leader.proxy.add(Fault(Hold(released), on=applies_a_child))

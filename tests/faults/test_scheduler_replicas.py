@@ -194,7 +194,7 @@ def test_b7_a_leader_that_ends_in_the_middle_of_a_backlog_leaves_no_pod_behind_a
     replicas.check()
 
 
-def test_b7_a_leader_that_is_told_to_stop_lets_its_bindings_arrive_before_another_one_leads(replicas: Replicas) -> None:
+def test_b7_a_leader_that_stops_lets_its_bindings_arrive_before_another_replica_leads(replicas: Replicas) -> None:
     """Regression: it took them back and released the lease; who leads next does not see one that arrives after all."""
     sandbox = replicas.sandbox
     leader, standby = replicas.pair(lease=PATIENT)
@@ -273,7 +273,7 @@ def test_b10_who_takes_over_binds_nothing_to_nodes_that_went_while_it_saw_none(r
     assert set(placed(sandbox).values()) == {"n0"}
 
 
-def test_b11_who_takes_over_lists_anew_what_its_stream_had_no_word_of(replicas: Replicas) -> None:
+def test_b11_a_new_leader_lists_again_because_its_streams_may_be_silent(replicas: Replicas) -> None:
     """A stream that says nothing more looks like one on which nothing happens, for minutes."""
     sandbox = replicas.sandbox
     leader = replicas.join()

@@ -140,7 +140,7 @@ def _created(sandbox: Sandbox, name: str) -> bool:
     return sandbox.request("POST", "/api/v1/namespaces/default/pods", made).status in (201, 409)
 
 
-def test_b3_nothing_is_bound_to_nodes_that_went_while_nobody_looked(sandbox: Sandbox, empty: None) -> None:
+def test_b3_nothing_is_bound_to_nodes_that_were_deleted_during_an_outage(sandbox: Sandbox, empty: None) -> None:
     add_nodes(sandbox, [node(f"n{number}") for number in range(1, 4)])
     with FaultProxy(sandbox) as proxy, AtWork(sandbox, Even(), kubeconfig=proxy.kubeconfig) as at_work:
         (server,) = at_work.servers
@@ -163,7 +163,7 @@ def test_b3_nothing_is_bound_to_nodes_that_went_while_nobody_looked(sandbox: San
     assert fetches(at_work, "nodes") == ["succeeded", "failed", "succeeded"]
 
 
-def test_b4_room_that_became_free_while_nobody_looked_is_found(sandbox: Sandbox, empty: None) -> None:
+def test_b4_room_that_became_free_during_an_outage_is_found(sandbox: Sandbox, empty: None) -> None:
     add_nodes(sandbox, [node("n1", cpu="1")])
     with FaultProxy(sandbox) as proxy, AtWork(sandbox, Even(), kubeconfig=proxy.kubeconfig) as at_work:
         add_pods(sandbox, [pod("first", scheduler="even", cpu="1"), pod("second", scheduler="even", cpu="1")])

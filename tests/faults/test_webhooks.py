@@ -152,7 +152,7 @@ def test_w10_while_no_replica_answers_only_writes_of_own_kinds_are_refused(revie
 
 
 @pytest.mark.parametrize("mode", ["waits", "blocks-a-thread"])
-def test_w11_a_handler_that_does_not_end_is_given_up_in_time_and_holds_up_nobody(reviewed: Reviewed, mode: str) -> None:
+def test_w11_a_handler_that_does_not_end_is_given_up_in_time_and_delays_no_other(reviewed: Reviewed, mode: str) -> None:
     process = reviewed.begin()
     ended = threading.Event()
     with ThreadPoolExecutor(5) as users:

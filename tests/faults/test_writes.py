@@ -21,7 +21,7 @@ def test_i2_i3_a_write_that_never_arrived_or_whose_answer_was_lost_is_made_good(
     assert len(children) == 4
 
 
-def test_i2_a_status_that_nobody_served_is_written_by_the_next_try(scene: Scene) -> None:
+def test_i2_a_status_that_no_server_accepted_is_written_by_the_next_try(scene: Scene) -> None:
     """Regression: the text 404 of an API server that starts was taken for "the object is gone", and nothing failed."""
     scene.ready()
     nobody = scene.proxy.add(Fault(Respond(404, b"404 page not found\n"), on=_status_of_w))

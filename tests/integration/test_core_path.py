@@ -167,7 +167,7 @@ def test_an_object_of_somebody_else_is_neither_adopted_nor_overwritten(
         ("panics", "HandlerFailed"),
     ],
 )
-def test_a_handling_that_fails_says_so_and_holds_up_nobody(
+def test_a_failed_reconcile_is_reported_and_delays_no_other_object(
     sandbox: Sandbox, at_work: OperatorProcess, mode: str, reason: str
 ) -> None:
     sandbox.apply(widget("bad", mode=mode))
@@ -373,7 +373,7 @@ def test_a_thread_that_never_returns_holds_its_object_and_nothing_else(sandbox: 
 
 
 @pytest.mark.parametrize("colour", ["exits", "stops", "panics"])
-def test_what_a_def_handler_raises_holds_up_nobody_whatever_it_is(
+def test_no_error_of_a_def_handler_delays_other_objects(
     sandbox: Sandbox, at_work: OperatorProcess, colour: str
 ) -> None:
     """Regression: StopIteration kept its slot for ever, and sys.exit() ended the operator."""

@@ -448,7 +448,7 @@ def test_a_text_of_this_runtime_is_a_text_like_any_other(scene: Scene) -> None:
     assert (told["status"], told["reason"]) == ("False", "Unschedulable")
 
 
-def test_texts_and_types_of_all_sorts_cost_nobody_anything(scene: Scene) -> None:
+def test_texts_and_types_of_all_sorts_cost_no_other_object_anything(scene: Scene) -> None:
     """All that is generated can be decoded, so all of it is handled."""
     taken = put(scene, generated(EXAMPLES))
 
@@ -511,7 +511,7 @@ def test_an_object_that_became_too_deep_is_finalized_when_it_is_flatter(scene: S
     assert [(name, spec["text"]) for name, spec in finalized] == [("leaves", "bucket-1")]
 
 
-def test_size_costs_nobody_anything(scene: Scene) -> None:
+def test_size_costs_no_other_object_anything(scene: Scene) -> None:
     """As much as etcd takes in one object (1.5 MiB): one text, many items, many keys."""
     text = "x" * 1_000_000
     large = [

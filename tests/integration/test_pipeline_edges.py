@@ -515,7 +515,7 @@ class PanicException(BaseException):
     """As what extensions in Rust raise: no Exception."""
 
 
-def test_a_step_that_raises_what_is_no_exception_costs_its_own_object_a_try(sandbox: Sandbox, namespace: str) -> None:
+def test_a_step_that_raises_a_base_exception_costs_its_own_object_a_try(sandbox: Sandbox, namespace: str) -> None:
     """Regression: the object stayed with a worker that was gone; what ended in sys.exit ended the operator."""
     left = {"panics": 1, "exits": 1}
 

@@ -545,7 +545,9 @@ class Overtaken(LeastAllocated):
         ("created again", {"overtaken-0": "n1"}),
     ],
 )
-def test_who_was_faster_is_no_error(sandbox: Sandbox, happens: str, places: dict[str, str]) -> None:
+def test_a_change_by_a_faster_client_does_not_count_as_an_error(
+    sandbox: Sandbox, happens: str, places: dict[str, str]
+) -> None:
     add_nodes(sandbox, [node("n1", cpu="1"), node("n2", cpu="500m")])
     overtaken = Overtaken(sandbox, happens)
     with AtWork(sandbox, overtaken) as at_work:

@@ -75,9 +75,7 @@ def test_objects_can_be_followed_by_their_metadata_alone(sandbox: Sandbox, start
     sandbox.eventually(lambda: (found := child()) is not None and found["metadata"]["uid"] != made["metadata"]["uid"])
 
 
-def test_a_child_followed_by_its_metadata_alone_does_not_spin_while_its_stream_is_in_trouble(
-    sandbox: Sandbox, start_operator: Start
-) -> None:
+def test_a_metadata_only_child_does_not_spin_while_its_stream_fails(sandbox: Sandbox, start_operator: Start) -> None:
     """Regression: each apply of what nobody could compare counted as a change, and was followed by another at once."""
     labelled = {"name": "s", "namespace": "default", "labels": {"watched": "yes"}}
     sandbox.apply({"apiVersion": "v1", "kind": "Secret", "metadata": labelled, "stringData": {"password": "hidden"}})
@@ -164,7 +162,7 @@ def test_an_api_that_cannot_be_watched_is_named_in_readiness_and_log(
         assert (said["level"], said["verb"], remedy in said["error"]) == ("warning", verb, True)
 
 
-def test_u3_children_whose_owner_went_while_nobody_looked_are_reported_and_left_alone(
+def test_u3_children_whose_owner_was_deleted_during_an_outage_are_reported_and_left_alone(
     sandbox: Sandbox, start_operator: Start
 ) -> None:
     sandbox.apply([widget("stays"), widget("goes")])

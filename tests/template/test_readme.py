@@ -355,6 +355,13 @@ def test_the_rooms_of_the_architecture_page_are_the_layers_that_lint_imports_che
     assert rows == layers
 
 
+def test_the_architecture_page_names_each_room_of_the_developer_tools_and_no_other() -> None:
+    page = (TEMPLATE / "docs" / "architecture.md").read_text("utf-8")
+    named = re.findall(r"`(\w+)`", page.partition("\nThe rooms of `bonny_dev`")[2].partition("\n## ")[0])
+    found = {path.stem for path in (TEMPLATE / "runtime" / "bonny_dev").iterdir() if path.suffix in ("", ".py")}
+    assert sorted(set(named) - {"invoke", "vendor"}) == sorted(found - {"__init__", "__pycache__", "LICENSE", "py"})
+
+
 def test_the_line_budgets_of_the_architecture_page_are_those_that_are_checked() -> None:
     text = (TEMPLATE / "docs" / "architecture.md").read_text("utf-8").partition("\n## Line budgets\n")[2]
 

@@ -840,7 +840,7 @@ def test_names_of_objects_that_are_in_no_namespace_need_none() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["w1", None, [("a", "b", "c")], [("a", ["b"])], [("a", 5)], SystemExit(3)])
-def test_a_function_of_related_that_is_wrong_harms_nobody_and_is_named(
+def test_a_wrong_function_of_related_harms_no_other_object_and_is_named(
     wrong: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Regression: of a text each letter was taken for a name; sys.exit ended the operator."""
@@ -965,7 +965,7 @@ def of_size(name: str, size: str, *, version: int) -> Resource:
     return {"metadata": {**made["metadata"], "generation": 5}, "spec": size}
 
 
-async def test_a_handling_under_way_when_the_server_is_restored_is_not_remembered(streams: Streams) -> None:
+async def test_a_reconcile_under_way_when_the_server_is_restored_is_not_remembered(streams: Streams) -> None:
     """Regression: what it saw of the lost future counted as handled, and what the backup had instead never was."""
     gate = Gate()
     worker = worker_of(streams, gate)
@@ -981,7 +981,7 @@ async def test_a_handling_under_way_when_the_server_is_restored_is_not_remembere
     assert gate.sizes == ["lost", "restored"]
 
 
-async def test_a_handling_between_two_pages_of_a_restored_server_is_not_remembered(streams: Streams) -> None:
+async def test_a_reconcile_between_two_pages_of_a_restored_server_is_not_remembered(streams: Streams) -> None:
     """Regression: a timer in that moment handled what the next page replaced by content of the same generation."""
     gate = Gate()
     gate.open.set()

@@ -29,8 +29,8 @@ from ..calling import no_exit
 from ..telemetry.logging import reconcile_id
 
 EXITS: Final = (SystemExit, KeyboardInterrupt)
-# No step of the runtime takes 0.1 s. The lease (15 s) and the probes (3 failures, 10 s apart) end the process after the
-# log line.
+# No step of the runtime takes 0.1 s. The lease (15 s) and the liveness probe (3 failures, 20 s apart) end the process
+# after the log line.
 BLOCKED_SECONDS: Final = 3.0
 LOOK_SECONDS: Final = 0.5
 # Modules that wait for the person: of pdb and what is made from it, and of the debuggers of editors.
