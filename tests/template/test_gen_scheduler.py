@@ -75,8 +75,8 @@ def test_a_controller_of_the_same_name_is_not_overwritten(project: Path) -> None
         ("default-scheduler", "'default-scheduler' is the scheduler of Kubernetes itself"),
         ("3-nodes", "'3-nodes' cannot be a scheduler here: no class can be called 3Nodes"),
         ("none", "'none' cannot be a scheduler here: no class can be called None"),
-        ("exception", "'exception' cannot be a scheduler here: Python or the generated files use this name themselves"),
-        ("scheduler", "'scheduler' cannot be a scheduler here: Python or the generated files use this name themselves"),
+        ("exception", "'exception' cannot be a scheduler: Python or a generated file already uses the name"),
+        ("scheduler", "'scheduler' cannot be a scheduler: Python or a generated file already uses the name"),
     ],
 )
 def test_a_name_that_cannot_be_is_refused_in_a_sentence_and_changes_nothing(
