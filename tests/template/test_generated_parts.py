@@ -187,7 +187,10 @@ def test_the_tasks_say_what_they_wrote_and_what_comes_next(project: Path) -> Non
         ("gen-task logging", "'logging' cannot be a task: Python or a generated file already uses the name"),
         ("gen-task gadget", "src/widgets_operator/controllers/gadget.py, tests/integration/test_gadget.py"),
         ("gen-reconciler pod-counter", "'pod-counter' is not a name of a reconciler: use CamelCase"),
-        ("gen-reconciler Reconciler", "'Reconciler' cannot be a reconciler: Python or a generated file already uses the"),
+        (
+            "gen-reconciler Reconciler",
+            "'Reconciler' cannot be a reconciler: Python or a generated file already uses the",
+        ),
         ("gen-reconciler None", "'None' cannot be a name of a reconciler here: it is a keyword of Python"),
         ("gen-controller Pod pods --for Pod", "--for is 'Pod': use API version and kind, for example apps/v1/Depl"),
         ("gen-controller Pod pods --for v1/Pod/x", "--for is 'v1/Pod/x'"),
