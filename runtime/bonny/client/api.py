@@ -13,7 +13,7 @@ Guarantees: every request has a deadline; its time does not run while it waits b
 after a certificate that is not trusted they are read again, too. A 429 is waited out within the deadline. Warnings of
 the API server are logged, each text once. Of the writes without an answer only `create` is sent again; for the
 others the key that caused the request is tried again. A client with a fence starts no write once the time of the fence
-is over, and cancels requests that are still running then.
+is over, and cancels requests that still run then.
 """
 
 from __future__ import annotations
