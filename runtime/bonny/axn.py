@@ -1,7 +1,7 @@
 """Axn: the token of one reconcile. Handlers register the desired state on it; the last steps apply that.
 
 You need it in every handler. It says what happened (`action`, `resource`, `reasons`) and collects the desired state:
-descendants, status, conditions, events. What is registered is sent after the handler, so a handler test builds a token,
+descendants, status, conditions, events. Registrations are sent after the handler, so a handler test builds a token,
 calls the handler and compares (`bonny_dev.testing.axn`). Steps and tests see more: what was registered, and the outcome
 (`Reconcile`).
 """
