@@ -57,7 +57,7 @@ class Point:
 
     def told(self) -> str:
         """As in a sentence: the second `write of configmaps lamp` in the chapter `created`."""
-        order = {1: "", 2: "second "}.get(self.nth, f"{self.nth}th ")
+        order = {1: "", 2: "second ", 3: "third "}.get(self.nth, f"{self.nth}th ")
         where = f" to the {self.server}" if self.server == SERVICE else ""
         return f"the {order}{self.verb} of {self.what}{where} (chapter {self.chapter})"
 

@@ -93,13 +93,15 @@ def prove(root: Path, options: Options | None = None, *, say: Say = print, sandb
 
 
 def check(root: Path, options: Options | None = None, *, sandbox: Sandbox | None = None) -> None:
-    """For a test: `prove`, and fail with its report if it finds something.
+    """For a test: `prove`, and fail with its report if it finds something, or if no life with a fault was run.
 
     Raises: `AssertionError`, `UsageError`.
     """
     report = prove(root, options, say=lambda _: None, sandbox=sandbox)
     if report.findings:
         raise AssertionError("\n".join(report.lines()))
+    if not report.passed:
+        raise AssertionError("no life with a fault was run: give more minutes, or other names in `only`")
 
 
 class _Run:

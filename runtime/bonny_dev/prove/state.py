@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -27,6 +27,7 @@ UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a
 TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 NAMESPACE: Final = "(namespace)"
 SHOWN: Final = 60
+MISSING: Final = "missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +115,11 @@ def _flatten(value: Any, path: str, flat: Fields, generation: object) -> None:
         for name, item in value.items():
             _flatten(item, f"{path}.{name}" if path else name, flat, generation)
     elif isinstance(value, list) and value:
-        for number, item in enumerate(value):
-            # Conditions have no order, but names.
-            name = item.get("type") or item.get("name") if isinstance(item, dict) else None
-            _flatten(item, f"{path}[{name or number}]", flat, generation)
+        # Conditions have no order, but names; items that share a name keep their numbers, or one would hide the other.
+        names = [item.get("type") or item.get("name") if isinstance(item, dict) else None for item in value]
+        for number, (name, item) in enumerate(zip(names, value, strict=True)):
+            place = name if name and names.count(name) == 1 else number
+            _flatten(item, f"{path}[{place}]", flat, generation)
     else:
         flat[path] = value
 
@@ -125,45 +127,52 @@ def _flatten(value: Any, path: str, flat: Fields, generation: object) -> None:
 def differences(found: State, wanted: State) -> list[str]:
     """How `found` differs from `wanted`, a line each; empty if it does not."""
     lines = []
-    for label in sorted(set(found) | set(wanted)):
-        if label not in found:
+    for label, left, right in _pairs(found, wanted):
+        if left is None:
             lines.append(f"- {label} is missing")
-        elif label not in wanted:
+        elif right is None:
             lines.append(f"+ {label} should not be there")
         else:
-            left, right = found[label], wanted[label]
-            for path in sorted(set(left) | set(right)):
-                if path not in left:
-                    lines.append(f"~ {label}: {path} is missing, should be {_shown(right[path])}")
-                elif path not in right:
-                    lines.append(f"~ {label}: {path} is {_shown(left[path])}, should not be there")
-                elif left[path] != right[path]:
-                    lines.append(f"~ {label}: {path} is {_shown(left[path])}, should be {_shown(right[path])}")
+            lines += [
+                f"~ {label}: {path} is {is_there}, should {'not be there' if wish == MISSING else f'be {wish}'}"
+                for path, is_there, wish in _fields_that_differ(left, right)
+            ]
     return lines
 
 
 def contrasts(changed: State, created: State) -> list[str]:
     """How an object that was changed to a spec differs from one that was created with it, a line each."""
     lines = []
-    for label in sorted(set(changed) | set(created)):
-        if label not in changed:
+    for label, left, right in _pairs(changed, created):
+        if left is None:
             lines.append(f"+ {label} is only there after the creation with this spec")
-        elif label not in created:
+        elif right is None:
             lines.append(f"- {label} is only there after the change to this spec")
         else:
-            left, right = changed[label], created[label]
             lines += [
-                f"~ {label}: {path} is {_there(left, path)} after the change, {_there(right, path)} after the creation"
-                for path in sorted(set(left) | set(right))
-                if left.get(path) != right.get(path)
+                f"~ {label}: {path} is {before} after the change, {after} after the creation"
+                for path, before, after in _fields_that_differ(left, right)
             ]
     return lines
 
 
-def _there(fields: Fields, path: str) -> str:
-    return _shown(fields[path]) if path in fields else "missing"
+def _pairs(one: State, other: State) -> Iterator[tuple[str, Fields | None, Fields | None]]:
+    """The objects of two states by label; None where a state has no such object."""
+    for label in sorted(one.keys() | other.keys()):
+        yield label, one.get(label), other.get(label)
 
 
-def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+def _fields_that_differ(one: Fields, other: Fields) -> Iterator[tuple[str, str, str]]:
+    """The path of each field that differs, with both values as text. As text, since `True == 1` in Python."""
+    for path in sorted(one.keys() | other.keys()):
+        left, right = _text_at(path, one), _text_at(path, other)
+        if left != right:
+            yield path, _cut(left), _cut(right)
+
+
+def _text_at(path: str, fields: Fields) -> str:
+    return json.dumps(fields[path], ensure_ascii=False) if path in fields else MISSING
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

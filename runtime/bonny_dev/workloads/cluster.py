@@ -36,7 +36,6 @@ NAMESPACE: Final = Kind("v1", "Namespace")
 CONFIG_MAP: Final = Kind("v1", "ConfigMap")
 STORAGE_CLASS: Final = Kind("storage.k8s.io/v1", "StorageClass")
 RULES: Final = Kind("v1", "ConfigMap", namespace=RULES_NAMESPACE, field_selector=f"metadata.name={RULES_NAME}")
-MANAGER: Final = "sandbox-workloads"
 # After a failed round; the API server may be restarting.
 RETRY_SECONDS: Final = 0.5
 # After a write that the API server refused, say because a quota is used up.
