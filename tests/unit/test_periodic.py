@@ -22,6 +22,7 @@ from bonny.client.api import Client
 from bonny.client.errors import NotLeading
 from bonny.errors import OptionError
 from bonny.run.supervisor import ended
+from bonny.servers import ticks
 from bonny.servers.periodic import REMEMBERED_HALTS, Next, PeriodicTask, PeriodicTasks, Stop, TaskRun
 from bonny.servers.ticks import next_tick
 from bonny_dev.sandbox.guard import Guard
@@ -548,3 +549,15 @@ def test_after_sigstop_over_three_intervals_it_runs_once_and_then_on_time(tmp_pa
     assert int(after[0]) == int(late) + 1, "the ticks in between are gone"
     assert [int(at) for at in after] == [int(after[0]) + number for number in range(3)]
     assert all(at % 1 < 0.5 for at in after), "on time"
+
+
+async def test_a_cancellation_that_comes_as_a_pause_ends_is_not_lost() -> None:
+    wake = asyncio.Event()
+    task = asyncio.create_task(ticks.pause(time.monotonic() + 60.0, wake=wake))
+    await asyncio.sleep(0)
+
+    wake.set()
+    task.cancel()
+
+    await asyncio.wait({task}, timeout=10.0)
+    assert task.cancelled()

@@ -176,6 +176,19 @@ async def test_a_bound_pod_counts_as_assumed_until_the_stream_shows_it() -> None
     assert choosy.bound == [("p1", "n1"), ("p2", "n1")]
 
 
+async def test_a_cancellation_that_comes_with_a_change_is_not_lost() -> None:
+    bench = Bench(Choosy())
+    at_work = bench.begins(node(cpu="1"))
+    async with At(at_work) as (task,):
+        await until(lambda: at_work._wake._waiters)
+
+        bench.shows(POD, "ADDED", waiting("p1"))
+        task.cancel()
+
+        await asyncio.wait({task}, timeout=WITHIN_SECONDS)
+        assert task.cancelled()
+
+
 def counts(at_work: SchedulerServer) -> dict[str, int]:
     return {result: seconds.count for result, seconds in at_work.meters.seconds.items() if seconds.count}
 
