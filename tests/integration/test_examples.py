@@ -112,7 +112,7 @@ class Stage:
     def delete(self, resource: Resource) -> None:
         """At once, also a Pod that has a node: no kubelet says that it has ended."""
         name = resource["metadata"]["name"]
-        path = self.sandbox._path(resource["apiVersion"], resource["kind"], namespace="default", name=name)
+        path = self.sandbox.path_of(resource["apiVersion"], resource["kind"], namespace="default", name=name)
         answer = self.sandbox.request("DELETE", path, {"gracePeriodSeconds": 0})
         assert answer.status in (200, 202), answer.body
 
@@ -130,7 +130,7 @@ class Stage:
         children = [child for kind in owned for child in self._children(kind, label_selector=mine)]
         for resource in [*self._made.values(), *children]:
             metadata = resource["metadata"]
-            path = self.sandbox._path(
+            path = self.sandbox.path_of(
                 resource["apiVersion"], resource["kind"], namespace=metadata.get("namespace"), name=metadata["name"]
             )
             self.sandbox.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)

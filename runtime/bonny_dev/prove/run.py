@@ -28,9 +28,10 @@ from ..manifest import bundle
 from ..project import Project
 from ..sandbox import Sandbox, SandboxError
 from .findings import Finding, Report
+from .life import Interrupted, Life, Reference, Setup, chapters_of, counted, repeated
 from .plans import Fault, Plan, plans_for
 from .points import SERVICE, Chapter, Point, Sort, points_of
-from .stage import Interrupted, Life, Reference, Setup, Stage, chapters_of, counted, repeated, staged
+from .stage import Stage, staged
 from .state import contrasts, differences, learned
 from .variants import Sample, samples_of, with_variants
 

@@ -10,31 +10,27 @@ import secrets
 import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from operator import itemgetter
 from pathlib import Path
 from threading import Event
 from typing import Final
 
-from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.run.config import ALL_NAMESPACES
 
-from ..sandbox import Sandbox, SandboxError
+from ..sandbox import SandboxError
 from ..sandbox.guard import Guard
 from ..sandbox.ports import free_ports
 from ..sandbox.server import answers
 from ..testing import faults
 from ..testing.faults import CommitThenDrop, Drop, FaultProxy, Late, ProxiedRequest, is_watch
 from ..testing.running import START, environment
-from . import points
 from .external import External
+from .life import Broken, Interrupted, Life, Reference, Setup, chapters_of, counted, own_name
 from .plans import LATE_SECONDS, Fault, Plan
 from .points import API, PATH, SERVICE, Chapter, Sort, at, is_step, sort_of
-from .state import NAMESPACE, UUID, Fields, Nature, State, alike, differences, fields_of
+from .state import NAMESPACE, UUID, Fields, State, alike, differences, fields_of
 from .variants import Sample, placed
 
 # A process starts within a second or two; the rest is for a loaded machine.
@@ -51,80 +47,7 @@ LONG_SILENCE_SECONDS: Final = {Fault.LATE: LATE_SECONDS + 1.0, Fault.AT_ONCE: 2.
 PATIENCE_SECONDS: Final = 12.0
 CHAPTER_SECONDS: Final = 60.0
 RESTLESS_SECONDS: Final = 30.0
-# Two writers that undo each other wait longer and longer, so they may be silent when it is looked.
-REPEATED: Final = 8
 MERGE: Final = "application/merge-patch+json"
-
-
-class Interrupted(Exception):
-    """The run ends before this life does."""
-
-
-class Broken(Exception):
-    """A life cannot go on; the text says why."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
-    """The part that all lives have in common."""
-
-    operator: Operator
-    package: str
-    root: Path
-    sandbox: Sandbox
-    token: str
-    """Of the operator's ServiceAccount."""
-
-    externals: Sequence[str]
-    """Environment variables that get the address of the external service."""
-
-    wide: bool
-    """The operator watches all namespaces, so there can be one life at a time."""
-
-    seed: int
-    stopped: Event = field(default_factory=Event)
-
-
-@dataclass(slots=True)
-class Life:
-    """The outcome of one life."""
-
-    states: dict[Chapter, State] = field(default_factory=dict)
-    sorts: list[Sort] = field(default_factory=list)
-    done: list[tuple[str, Sort]] = field(default_factory=list)
-    """Objects that the operator created and deleted."""
-
-    problem: str = ""
-    """The consequence of the fault, as the end of a sentence; empty if there is none."""
-
-    diff: list[str] = field(default_factory=list)
-    chapter: Chapter = Chapter.START
-    struck: bool = True
-    """Whether the request that the plan is about was sent."""
-
-    log: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """The life without a fault, that all others are compared with."""
-
-    states: Mapping[Chapter, State]
-    done: Mapping[str, int]
-    """How often each object was created and deleted."""
-
-    nature: Nature
-    names: frozenset[str]
-    """Of objects in requests that two lives sent."""
-
-    def named(self, resource: str, name: str) -> str:  # noqa: ARG002
-        """The name of an object in the name of a point."""
-        return name if name in self.names else "generated"
-
-
-def own_name(resource: str, name: str) -> str:  # noqa: ARG001
-    """The name itself, where it is not known yet which ones are generated."""
-    return name
 
 
 @contextmanager
@@ -439,7 +362,7 @@ class Stage:
         """The objects that the operator wrote, and all others of their kinds in the namespace, with their paths."""
         written: dict[str, set[str]] = {}
         for each in self._sample.subjects:
-            path = self._sandbox._path(each["apiVersion"], each["kind"], namespace=self._namespace)  # noqa: SLF001
+            path = self._sandbox.path_of(each["apiVersion"], each["kind"], namespace=self._namespace)
             written.setdefault(path, set()).add(each["metadata"]["name"])
         for server, request in self._requests():
             match = PATH.fullmatch(request.path)
@@ -549,26 +472,6 @@ class Stage:
         if self._process is not None:
             self._process.wait()
             self._process = None
-
-
-def counted(done: Iterable[tuple[str, Sort]]) -> Counter[str]:
-    """How often each object was created and deleted, by `created configmaps lamp`."""
-    return Counter(f"{what} {sort[3]}" for what, sort in done)
-
-
-def repeated(sorts: Iterable[Sort]) -> str:
-    """A sentence about the write that an operator repeats in a chapter without a fault; empty if there is none."""
-    counts = Counter(points.Point(*sort).told() for sort in sorts if points.Point(*sort).is_write)
-    told, count = max(counts.items(), key=itemgetter(1), default=("", 0))
-    return f"it does not come to rest: {told} was sent {count} times" if count > REPEATED else ""
-
-
-def chapters_of(sample: Sample) -> list[Chapter]:
-    """The chapters of a life of `sample`, without the start of the operator."""
-    left_out = {Chapter.START}
-    left_out |= set() if sample.changed else {Chapter.CHANGED}
-    left_out |= set() if sample.reduced else {Chapter.REDUCED}
-    return [chapter for chapter in Chapter if chapter not in left_out]
 
 
 def _is_read(request: ProxiedRequest) -> bool:

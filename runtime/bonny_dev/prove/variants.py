@@ -130,7 +130,7 @@ def _is_valid(admin: Admin, form: Resource) -> bool:
 
 
 def _would_be_stored(admin: Admin, form: Resource) -> bool:
-    path = admin._path(  # noqa: SLF001
+    path = admin.path_of(
         form["apiVersion"], form["kind"], namespace=form["metadata"].get("namespace"), name=form["metadata"]["name"]
     )
     query = "?dryRun=All&fieldManager=sandbox&force=true&fieldValidation=Strict"

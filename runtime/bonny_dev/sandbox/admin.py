@@ -86,7 +86,7 @@ class Admin:
 
     def get(self, api_version: str, kind: str, name: str, *, namespace: str = "default") -> Resource | None:
         """The object, or None when there is none. `namespace` is ignored for cluster-scoped kinds."""
-        path = self._path(api_version, kind, namespace=namespace, name=name)
+        path = self.path_of(api_version, kind, namespace=namespace, name=name)
         return self._body("GET", path, what=f"reading {kind} {name}", may_be_missing=True) or None
 
     def items(
@@ -94,13 +94,13 @@ class Admin:
     ) -> list[Resource]:
         """All objects of a kind: of one namespace, or (default) of all."""
         query = "?" + urlencode({"labelSelector": label_selector})
-        path = self._path(api_version, kind, namespace=namespace) + query
+        path = self.path_of(api_version, kind, namespace=namespace) + query
         objects = self._body("GET", path, what=f"listing {kind}")["items"]
         return [{"apiVersion": api_version, "kind": kind, **item} for item in objects]
 
     def delete(self, api_version: str, kind: str, name: str, *, namespace: str = "default") -> Resource | None:
         """Delete the object; returns the server's answer, None when there was none."""
-        path = self._path(api_version, kind, namespace=namespace, name=name)
+        path = self.path_of(api_version, kind, namespace=namespace, name=name)
         return self._body("DELETE", path, what=f"deleting {kind} {name}", may_be_missing=True) or None
 
     @staticmethod
@@ -139,7 +139,7 @@ class Admin:
     def _apply_one(self, resource: Resource) -> Resource:
         metadata = resource["metadata"]
         namespace = metadata.get("namespace") or "default"
-        path = self._path(resource["apiVersion"], resource["kind"], namespace=namespace, name=metadata["name"])
+        path = self.path_of(resource["apiVersion"], resource["kind"], namespace=namespace, name=metadata["name"])
         query = f"?fieldManager={FIELD_MANAGER}&force=true"
         return self._body("PATCH", path + query, resource, what=f"applying {identify(resource)}")
 
@@ -156,7 +156,8 @@ class Admin:
             raise SandboxError(f"{what} was refused ({status}): {message}")
         return dict(answer)
 
-    def _path(self, api_version: str, kind: str, *, namespace: str | None, name: str = "") -> str:
+    def path_of(self, api_version: str, kind: str, *, namespace: str | None, name: str = "") -> str:
+        """The path of an object of this kind, or of all without `name`. Raises: `SandboxError` for a kind that is not served."""
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         resource = self._discovered(root, api_version, kind)
         scope = f"/namespaces/{quote(namespace)}" if resource["namespaced"] and namespace else ""
