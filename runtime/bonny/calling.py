@@ -124,8 +124,8 @@ async def _on_the_loop(
     began, running = time.monotonic(), handler()
     try:
         try:
-            # Nothing can interrupt it until it waits, so a handler that never waits needs no timer: 5 us less, 5 % of
-            # the CPU of a watch event.
+            # Nothing can interrupt it until it waits, so a handler that never waits needs no timer. It saves 2.4 us
+            # (docs/decisions/0105).
             waiting = running.send(None)
         except StopIteration as ended:
             result = ended.value

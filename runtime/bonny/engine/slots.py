@@ -2,8 +2,8 @@
 
 You need it to change the number of keys at work, or the wake-up of a task. `worker` handles one key.
 
-A task for each key would cost 10 us, a tenth of the CPU of a watch event. A slot ends when user code left something in
-its task that the next key would find; then another takes its place.
+A task for each key would cost 4 us more, 4 % of the CPU of a watch event (docs/decisions/0105). A slot ends when user
+code left something in its task that the next key would find; then another takes its place.
 """
 
 from __future__ import annotations
