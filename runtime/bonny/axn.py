@@ -352,8 +352,7 @@ class Axn(Generic[V_co]):
             raise OptionError(f"{type} is a stage: axn.stage sets its condition")
         check_words(type, reason)
         wanted = condition(type, status, message=message, reason=reason, generation=self._shown.meta.generation)
-        at = timestamp()
-        self.update_status(lambda status: with_condition(status, wanted, at=at))
+        self.update_status(lambda status: with_condition(status, wanted, at=timestamp()))
         self._conditions.add(type)
 
     def stage(self, name: str) -> AbstractContextManager[None]:

@@ -68,8 +68,7 @@ def condition(
 
 
 def with_condition(status: Resource, wanted: Resource, *, at: str) -> Resource:
-    """`status` with the condition `wanted` in the place of the one of its type; if that has another status, it
-    has it since `at` (`client.clock.timestamp`)."""
+    """`status` with the condition `wanted` in place of the one of its type; a new status counts from `at`."""
     conditions = list(status.get("conditions") or ())
     before: Resource = next((each for each in conditions if each.get("type") == wanted["type"]), {})
     same = before.get("status") == wanted["status"] and "lastTransitionTime" in before

@@ -214,9 +214,8 @@ class Reconcile(Axn[V_co]):
 
     def with_stages(self, status: Resource) -> Resource:
         """For the step `ApplyStatus`: `status` with the conditions of the stages that began."""
-        at = timestamp()
         for wanted in self._stages.conditions(self.unfinished, generation=self._shown.meta.generation):
-            status = with_condition(status, wanted, at=at)
+            status = with_condition(status, wanted, at=timestamp())
         return status
 
     # --- before something is sent: a subclass may change it -----------------------------------------------------------

@@ -30,14 +30,14 @@ log = logging.getLogger("bonny.engine.worker")
 
 
 class Slots:
-    """Up to `count` tasks. None of them runs until `start`; `wake` lets one look at the queue."""
+    """Up to `count` tasks, from `start` on; `wake` lets one look at the queue."""
 
     def __init__(
         self, queue: Queue[Key], handle: Callable[[Work[Key]], Awaitable[None]], *, count: int, name: str
     ) -> None:
         self.count = count
         self.running: dict[asyncio.Task[None], float] = {}
-        """Slots with a key, each with the moment when it took it (monotonic seconds)."""
+        """Slots with a key, and when they took it (monotonic seconds)."""
 
         self.ended = asyncio.Event()
         """No key is taken any more, after `stop` or a defect."""
@@ -58,7 +58,7 @@ class Slots:
         self._surroundings = contextvars.copy_context()
 
     def start(self) -> None:
-        """Work on whatever is ready from now on, each key in a copy of the caller's context."""
+        """Take keys from now on, in copies of the caller's context."""
         tracing.observed.set(None)  # as after each key, so that a slot finds no difference
         self._surroundings = contextvars.copy_context()
         self._add()  # it also waits for the first timer
@@ -109,13 +109,10 @@ class Slots:
         resumed = time.monotonic()
         while not self.ended.is_set():
             now = time.monotonic()
-            if self._queue.ready and now - resumed > TURN_SECONDS / len(self._tasks):
-                await asyncio.sleep(0)
-                resumed = time.monotonic()
-                continue
-            work = self._queue.take(now=now)
+            turn_over = self._queue.ready and now - resumed > TURN_SECONDS / len(self._tasks)
+            work = None if turn_over else self._queue.take(now=now)
             if work is None:
-                await self._rest()
+                await (asyncio.sleep(0) if turn_over else self._rest())
                 resumed = time.monotonic()
                 continue
             about(controller=self._name, object=work.key, reasons=work.reasons)

@@ -72,6 +72,10 @@ class ApplyDescendants:
             return
         axn.before_apply_descendants()
         order, records = ApplyOrder(axn), axn.context.applied_records
+        if not (records or axn.descendants):
+            axn.mark_sent("descendants")
+            axn.applied = set() if axn.waiting is None else None
+            return
         try:
             for group in axn.descendant_groups():
                 # Here, and not in tasks of their own: what `when` raises may be no Exception.

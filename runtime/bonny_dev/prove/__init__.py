@@ -6,7 +6,7 @@
         prove.check(Path(__file__).parents[1], prove.Options(minutes=5))
 
 You need it to find out whether an operator repairs what a crash or a lost answer leaves. `invoke prove` is the same in
-a terminal. It runs the operator as a process of its own in a sandbox, never against another cluster.
+a terminal. It runs in its own sandbox, in no other cluster.
 """
 
 from .findings import Finding as Finding

@@ -82,14 +82,9 @@ class Reference:
     names: frozenset[str]
     """Of objects in requests that two lives sent."""
 
-    def named(self, resource: str, name: str) -> str:  # noqa: ARG002
+    def named(self, name: str) -> str:
         """The name of an object in the name of a point."""
         return name if name in self.names else "generated"
-
-
-def own_name(resource: str, name: str) -> str:  # noqa: ARG001
-    """The name itself, where it is not known yet which ones are generated."""
-    return name
 
 
 def counted(done: Iterable[tuple[str, Sort]]) -> Counter[str]:

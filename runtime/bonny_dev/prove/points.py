@@ -71,11 +71,11 @@ def is_step(request: ProxiedRequest) -> bool:
     return is_write(request) and not (match and match["resource"] in ASIDE)
 
 
-def sort_of(request: ProxiedRequest, chapter: Chapter, server: str, named: Callable[[str, str], str]) -> Sort:
-    """A request without its number; `named` gives the name of an object of a kind as it is in each life."""
+def sort_of(request: ProxiedRequest, chapter: Chapter, server: str, named: Callable[[str], str] = str) -> Sort:
+    """A request without its number; `named` gives the name of an object as it is in each life; default: as it is."""
     verb = VERBS.get(request.method, request.method)
     if server == SERVICE:
-        return chapter, server, request.method, named("record", request.path)
+        return chapter, server, request.method, named(request.path)
     match = PATH.fullmatch(request.path)
     if not match:
         return chapter, server, verb, request.path
@@ -84,7 +84,7 @@ def sort_of(request: ProxiedRequest, chapter: Chapter, server: str, named: Calla
         return chapter, server, "watch" if request.is_watch else "list", resource
     if request.method == "POST" and not name:
         name = _name_in(request.body)
-    words = [resource, named(resource, name) if name else "", match["subresource"] or ""]
+    words = [resource, named(name) if name else "", match["subresource"] or ""]
     return chapter, server, verb, " ".join(word for word in words if word)
 
 

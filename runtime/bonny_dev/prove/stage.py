@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Event
 from typing import Final
 
+from bonny.client.api import MERGE_PATCH
 from bonny.resource import Resource
 from bonny.run.config import ALL_NAMESPACES
 
@@ -27,7 +28,7 @@ from ..testing import faults
 from ..testing.faults import CommitThenDrop, Drop, FaultProxy, Late, ProxiedRequest, is_watch
 from ..testing.running import START, environment
 from .external import External
-from .life import Broken, Interrupted, Life, Reference, Setup, chapters_of, counted, own_name
+from .life import Broken, Interrupted, Life, Reference, Setup, chapters_of, counted
 from .plans import LATE_SECONDS, Fault, Plan
 from .points import API, PATH, SERVICE, Chapter, Sort, at, is_step, sort_of
 from .state import NAMESPACE, UUID, Fields, State, alike, differences, fields_of
@@ -47,7 +48,6 @@ LONG_SILENCE_SECONDS: Final = {Fault.LATE: LATE_SECONDS + 1.0, Fault.AT_ONCE: 2.
 PATIENCE_SECONDS: Final = 12.0
 CHAPTER_SECONDS: Final = 60.0
 RESTLESS_SECONDS: Final = 30.0
-MERGE: Final = "application/merge-patch+json"
 
 
 @contextmanager
@@ -106,7 +106,7 @@ class Stage:
             self._kill()
             for proxy in self._proxies():
                 proxy.cut_all()
-        named = reference.named if reference else own_name
+        named = reference.named if reference else str
         sent = [
             (request, sort_of(self._like(request), self._chapter_at(request.time), server, named))
             for server, request in self._requests()
@@ -261,7 +261,7 @@ class Stage:
         """Writes that are repeated, as the end of a sentence; empty if there are none."""
         begin = time.monotonic() - REST_SECONDS if since is None else since
         writes = [
-            sort_of(self._like(each), self._chapter, server, own_name)
+            sort_of(self._like(each), self._chapter, server)
             for server, each in self._requests()
             if each.time >= begin and (is_step(each) if server == API else each.method != "GET")
         ]
@@ -355,7 +355,7 @@ class Stage:
                 self._sandbox.request("DELETE", resource["path"], {"propagationPolicy": "Background"})
             elif len(kept) < len(owners):
                 patch = {"metadata": {"ownerReferences": kept, "uid": resource["metadata"]["uid"]}}
-                self._sandbox.request("PATCH", resource["path"], patch, content_type=MERGE)
+                self._sandbox.request("PATCH", resource["path"], patch, content_type=MERGE_PATCH)
         return [{name: value for name, value in each.items() if name != "path"} for each in self._items()]
 
     def _items(self) -> Iterator[Resource]:
@@ -386,7 +386,7 @@ class Stage:
         for resource in self._items():
             if resource["metadata"].get("finalizers"):
                 patch = {"metadata": {"finalizers": None}}
-                self._sandbox.request("PATCH", resource["path"], patch, content_type=MERGE)
+                self._sandbox.request("PATCH", resource["path"], patch, content_type=MERGE_PATCH)
             self._sandbox.request("DELETE", resource["path"], {"gracePeriodSeconds": 0})
 
     # --- requests -----------------------------------------------------------------------------------------------------

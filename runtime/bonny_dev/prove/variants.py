@@ -9,8 +9,9 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from bonny.client.api import APPLY
 from bonny.errors import UsageError
 from bonny.operator import Operator
 from bonny.resource import Resource
@@ -18,8 +19,6 @@ from bonny.resource import Resource
 from ..crd.definition import crds
 from ..install import is_served, kind_of, kinds_of, misspelt, read_documents
 from ..sandbox.admin import Admin
-
-APPLY: Final = "application/apply-patch+yaml"
 
 
 @dataclass(frozen=True, slots=True)

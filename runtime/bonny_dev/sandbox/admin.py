@@ -157,7 +157,7 @@ class Admin:
         return dict(answer)
 
     def path_of(self, api_version: str, kind: str, *, namespace: str | None, name: str = "") -> str:
-        """The path of an object of this kind, or of all without `name`. Raises: `SandboxError` for a kind that is not served."""
+        """The path of an object, or of all of its kind. Raises: `SandboxError` for a kind that is not served."""
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         resource = self._discovered(root, api_version, kind)
         scope = f"/namespaces/{quote(namespace)}" if resource["namespaced"] and namespace else ""

@@ -18,7 +18,6 @@ import msgspec
 
 from bonny.client.api import JSON, ApiRequest, Client, path_of
 from bonny.client.errors import Conflict, NotFound, Refusal, ServerError
-from bonny.core.store import Delta
 from bonny.core.watch import WatchOptions
 from bonny.engine.stream import Stream
 from bonny.errors import ApiError, UsageError
@@ -27,6 +26,7 @@ from bonny.resource import Key, Resource, key_of
 
 from . import pods, scheduling, volumes
 from .behaviours import OF_CLAIMS, RULES_NAME, RULES_NAMESPACE, Behaviour, Rule, Simulate, asked_for, decode, parse
+from .controllers import Woken
 
 POD: Final = Kind("v1", "Pod")
 CLAIM: Final = Kind("v1", "PersistentVolumeClaim")
@@ -48,14 +48,14 @@ FIRST_ADDRESS: Final = 0x0A_F4_00_02  # 10.244.0.2
 log = logging.getLogger("bonny_dev.workloads.cluster")
 
 
-class Cluster:
+class Cluster(Woken):
     """The kubelets, the default scheduler and the provisioner of one sandbox."""
 
     def __init__(self, client: Client) -> None:
+        super().__init__()
         self._client = client
         kinds = (POD, CLAIM, VOLUME, NODE, RULES)
         self._streams = {kind: Stream(client, kind, namespace=None, options=WatchOptions()) for kind in kinds}
-        self._changed = asyncio.Event()
         self._addresses: dict[str, str] = {}
         """IP addresses by UID of the pod."""
 
@@ -64,16 +64,6 @@ class Cluster:
 
         self._refused = False
         """Whether the API server refused a write of this round."""
-
-    def seen(self, stream: Stream, delta: Delta) -> None:  # noqa: ARG002  (as a `Subscriber` is called)
-        """A subscriber of the streams: look again."""
-        self._changed.set()
-
-    def advanced(self, stream: Stream) -> None:
-        """Nothing to do: every difference was seen."""
-
-    def restored(self, stream: Stream) -> None:
-        """Nothing to do: nothing is remembered by version."""
 
     async def prepare(self) -> None:
         """Create the first Node and the default StorageClass where there is none."""

@@ -54,7 +54,7 @@ CONTROLLERS: Final = (
     "taint-eviction-controller",
     "ttl-after-finished-controller",
 )
-# Definitions mostly come in groups.
+# Definitions come in groups.
 GATHER_SECONDS: Final = 0.3
 
 log = logging.getLogger("bonny_dev.workloads.controllers")
@@ -69,21 +69,14 @@ def command_of(program: Path, kubeconfig: Path) -> list[str]:
     return [str(program), f"--kubeconfig={kubeconfig}", f"--controllers={','.join(CONTROLLERS)}", *FLAGS]
 
 
-def new_kinds(before: frozenset[str], now: frozenset[str]) -> frozenset[str]:
-    """The kinds for which the garbage collector must be started again; a kind that went needs nothing."""
-    return now - before
+class Woken:
+    """A subscriber of streams: sets `_changed` at each difference, and remembers nothing."""
 
-
-class Controllers:
-    """The running kube-controller-manager."""
-
-    def __init__(self, client: Client, command: Sequence[str], log_file: Path) -> None:
-        self._stream = Stream(client, CRD, namespace=None, options=WatchOptions())
-        self._command, self._log_file = command, log_file
+    def __init__(self) -> None:
         self._changed = asyncio.Event()
 
     def seen(self, stream: Stream, delta: Delta) -> None:  # noqa: ARG002  (as a `Subscriber` is called)
-        """A subscriber of the stream: a definition changed."""
+        """Something changed."""
         self._changed.set()
 
     def advanced(self, stream: Stream) -> None:
@@ -91,6 +84,15 @@ class Controllers:
 
     def restored(self, stream: Stream) -> None:
         """Nothing to do: nothing is remembered by version."""
+
+
+class Controllers(Woken):
+    """The running kube-controller-manager."""
+
+    def __init__(self, client: Client, command: Sequence[str], log_file: Path) -> None:
+        super().__init__()
+        self._stream = Stream(client, CRD, namespace=None, options=WatchOptions())
+        self._command, self._log_file = command, log_file
 
     async def run(self) -> None:
         """Keep it running until cancelled. Raises: `ControllersEnded` when it ends by itself."""
@@ -111,7 +113,7 @@ class Controllers:
             )
         ended = asyncio.create_task(process.wait())
         try:
-            while not new_kinds(known, self._served()):
+            while self._served() <= known:  # a kind that went needs no new process
                 self._changed.clear()
                 changed = asyncio.create_task(self._changed.wait())
                 await asyncio.wait({ended, changed}, return_when=asyncio.FIRST_COMPLETED)

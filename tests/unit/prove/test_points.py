@@ -21,7 +21,7 @@ def request(method: str, path: str, body: object = None) -> ProxiedRequest:
 
 
 def sorted_as(method: str, path: str, body: object = None) -> Sort:
-    return sort_of(request(method, path, body), Chapter.CREATED, API, lambda _, name: name)
+    return sort_of(request(method, path, body), Chapter.CREATED, API)
 
 
 @pytest.mark.parametrize(
