@@ -1,4 +1,4 @@
-"""What it costs to call a handler, to hand a key to a task, and to run a step; without a server.
+"""Costs of a call to a handler, of handing a key to a task, and of a step; without a server.
 
     python -m bench.calls
 

@@ -1311,11 +1311,11 @@ async def test_a_worker_is_stuck_when_all_its_slots_are_held_beyond_all_deadline
     worker = Worker(kind=WIDGET, router=router, client=cast("Any", None), recorder=KeptEvents(), **cast("Any", parts))
     tasks = [asyncio.create_task(asyncio.Event().wait()) for _ in range(2)]
     long_ago = time.monotonic() - 1_000.0
-    worker._slots.running = {cast("Any", tasks[0]): long_ago}
+    worker.running = {cast("Any", tasks[0]): long_ago}
     assert not worker.stuck, "a slot is free"
-    worker._slots.running = {cast("Any", tasks[0]): long_ago, cast("Any", tasks[1]): time.monotonic()}
+    worker.running = {cast("Any", tasks[0]): long_ago, cast("Any", tasks[1]): time.monotonic()}
     assert not worker.stuck, "one of them began just now"
-    worker._slots.running = dict.fromkeys(cast("Any", tasks), long_ago)
+    worker.running = dict.fromkeys(cast("Any", tasks), long_ago)
     assert worker.stuck
     for task in tasks:
         task.cancel()

@@ -147,7 +147,7 @@ async def test_a_worker_whose_handlers_may_take_long_is_not_stuck_before_their_t
     worker = worker_of(controller=Slow())
     task = asyncio.create_task(asyncio.Event().wait())
     for seconds, stuck in ((Slow.timeout + STUCK_SECONDS - 60.0, False), (Slow.timeout + STUCK_SECONDS + 60.0, True)):
-        worker._slots.running = {cast("Any", task): time.monotonic() - seconds}
+        worker.running = {cast("Any", task): time.monotonic() - seconds}
         assert worker.stuck is stuck
     task.cancel()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import partial, reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -178,6 +178,11 @@ class Reconcile(Axn[V_co]):
         for _, group in groupby(ordered(self._by_name()), key=lambda each: each.group):
             yield list(group)
 
+    @property
+    def changes_descendants(self) -> bool:
+        """Whether something is registered, or was before."""
+        return bool(self._descendants or self._context.applied_records)
+
     def is_sent(self, part: Part) -> bool:
         """Whether `part` of the desired state was sent."""
         return part in self._sent
@@ -214,9 +219,8 @@ class Reconcile(Axn[V_co]):
 
     def with_stages(self, status: Resource) -> Resource:
         """For the step `ApplyStatus`: `status` with the conditions of the stages that began."""
-        for wanted in self._stages.conditions(self.unfinished, generation=self._shown.meta.generation):
-            status = with_condition(status, wanted, at=timestamp())
-        return status
+        staged = self._stages.conditions(self.unfinished, generation=self._shown.meta.generation)
+        return reduce(partial(with_condition, at=timestamp()), staged, status)
 
     # --- before something is sent: a subclass may change it -----------------------------------------------------------
 

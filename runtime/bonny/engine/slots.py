@@ -1,6 +1,6 @@
 """Slots: tasks that take the keys of one queue, each one key after the other.
 
-You need it to change the number of keys at work, or the wake-up of a task. `worker` handles one key.
+You need it to change what wakes a task. `worker` handles one key.
 
 A task for each key would cost 4 us more, 4 % of the CPU of a watch event (docs/decisions/0105). A slot ends when user
 code left something in its task that the next key would find; then another takes its place.
@@ -50,7 +50,7 @@ class Slots:
         self._name = name
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle: list[asyncio.Future[None]] = []
-        """One for each idle slot, which waits for it."""
+        """What idle slots wait for."""
 
         self._alarm: asyncio.Handle | None = None
         # uvloop's handle of a moment that is now or past does not know it.

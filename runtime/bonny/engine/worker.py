@@ -91,6 +91,9 @@ class Worker:
         self._record = (lambda *_: None) if recorder is None else recorder.record
         self._pipeline = pipeline
         self._slots = Slots(router.queue, self._handle, count=self.max_concurrent, name=self.name)
+        self.running = self._slots.running
+        """As `Slots.running`."""
+
         self._actions: dict[Key, Action] = {}
         """The action of each key's reconcile in progress, once it is decided."""
 
@@ -139,11 +142,6 @@ class Worker:
     def stop(self) -> None:
         """Take no further key."""
         self._slots.stop()
-
-    @property
-    def running(self) -> dict[asyncio.Task[None], float]:
-        """Tasks with a key, each with the start of its reconcile (monotonic seconds)."""
-        return self._slots.running
 
     @property
     def stuck(self) -> bool:

@@ -71,11 +71,11 @@ class ApplyDescendants:
         if axn.action in (Action.DELETE, Action.FINALIZE) or axn.is_sent("descendants"):
             return
         axn.before_apply_descendants()
-        order, records = ApplyOrder(axn), axn.context.applied_records
-        if not (records or axn.descendants):
+        if not axn.changes_descendants:
             axn.mark_sent("descendants")
             axn.applied = set() if axn.waiting is None else None
             return
+        order, records = ApplyOrder(axn), axn.context.applied_records
         try:
             for group in axn.descendant_groups():
                 # Here, and not in tasks of their own: what `when` raises may be no Exception.

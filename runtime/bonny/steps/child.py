@@ -44,7 +44,7 @@ TRIAL_NAME: Final = 50
 
 @dataclass(slots=True, eq=False)
 class Child:
-    """One child of the object of `axn`. It holds decoded objects: make it for one use, and do not keep it."""
+    """One child of the object of `axn`. It holds decoded objects: do not keep it."""
 
     axn: Reconcile[Any]
     kind: Owned
