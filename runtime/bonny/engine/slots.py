@@ -50,7 +50,7 @@ class Slots:
         self._name = name
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle: list[asyncio.Future[None]] = []
-        """What idle slots wait for."""
+        """The waits of idle slots."""
 
         self._alarm: asyncio.Handle | None = None
         # uvloop's handle of a moment that is now or past does not know it.
