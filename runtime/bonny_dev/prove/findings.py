@@ -67,13 +67,17 @@ class Report:
                 more = f", and {len(group) - 3} more" if len(group) > 3 else ""
                 yield f"   the same after {names}{more}"
         yield ""
-        yield from (f"note: {note}" for note in self.notes)
+        yield from (f"note: {note}" for note in self.untried())
+        yield self.summary()
+
+    def untried(self) -> Iterable[str]:
+        """Notes, and the number of lives that show nothing."""
+        yield from self.notes
         if self.missed:
-            yield f"note: {len(self.missed)} lives did not reach their request, so nothing failed in them"
+            yield f"lives that did not reach their request, so nothing failed in them: {len(self.missed)}"
         if self.left_out:
             why = "the run was interrupted" if self.interrupted else "there was no time; give more --minutes"
-            yield f"note: {self.left_out} lives are left out: {why}"
-        yield self.summary()
+            yield f"lives left out: {self.left_out}; {why}"
 
     def summary(self) -> str:
         """The last line."""

@@ -25,7 +25,7 @@ def page(report: Report) -> str:
     """The whole page."""
     title = f"prove: {escape(report.operator)}"
     sections = "\n".join(_section(number, group, report) for number, group in enumerate(report.groups(), start=1))
-    notes = "".join(f"<li>{escape(note)}</li>" for note in report.notes)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in report.untried())
     return f"""<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
@@ -52,7 +52,7 @@ def _section(number: int, group: list[Finding], report: Report) -> str:
 <p class="sort">{escape(first.plan.sort)}</p>
 <pre>{diff}</pre>
 <p>Again: <code>{escape(report.command(first))}</code></p>
-{f"<details><summary>the same after {len(group) - 1} others</summary><ul>{others}</ul></details>" if others else ""}
+{f"<details><summary>the same in other lives</summary><ul>{others}</ul></details>" if others else ""}
 <details><summary>the end of the operator's log</summary><pre>{log}</pre></details>
 </section>"""
 

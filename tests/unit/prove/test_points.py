@@ -9,6 +9,7 @@ import pytest
 
 from bonny_dev.prove import run
 from bonny_dev.prove.findings import Finding, Report
+from bonny_dev.prove.html import page
 from bonny_dev.prove.plans import Fault, Plan, plans_for
 from bonny_dev.prove.points import API, Chapter, Point, Sort, at, is_step, points_of, sort_of
 from bonny_dev.testing.faults import ProxiedRequest
@@ -82,6 +83,22 @@ def test_a_report_counts_findings_by_their_consequence_and_quotes_the_command_fo
     assert report.summary() == "2 findings in 3 of 3 lives in 3 s"
     assert report.command(same[0]) == "invoke prove --only desk/kill-before/created/write-configmaps-desk --seed 7"
     assert "   the same after desk/kill-after/created/write-configmaps-desk" in report.lines()
+
+
+def test_both_forms_of_a_report_tell_which_lives_show_nothing_and_quote_as_text() -> None:
+    late = Plan("desk", Fault.LATE)
+    finding = Finding(late, "a wrong state remains", ["- ConfigMap <b> is missing"], log="<script>")
+    report = Report("widgets-operator", 0, [finding], [], [late], left_out=2, notes=["a & b"])
+    notes = [
+        "a & b",
+        "lives that did not reach their request, so nothing failed in them: 1",
+        "lives left out: 2; there was no time",
+    ]
+
+    html, terminal = page(report), "\n".join(report.lines())
+    assert all(f"note: {note}" in terminal and note.replace("&", "&amp;") in html for note in notes)
+    assert "<b>" not in html
+    assert "<script>" not in html
 
 
 def test_a_check_that_runs_no_life_with_a_fault_fails(monkeypatch: pytest.MonkeyPatch) -> None:
