@@ -1,0 +1,78 @@
+"""Costs of controllers and simulated kubelets beside a sandbox: start, memory, time to an Available Deployment.
+
+    python -m bench.workloads
+
+It needs kube-controller-manager in the cache (`invoke fetch --workloads`). Memory is resident, summed over processes,
+with the pages that they share counted for each.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from bonny_dev.sandbox import Sandbox
+
+ROUNDS: Final = 3
+DEPLOYMENT: Final[dict[str, Any]] = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {
+        "replicas": 3,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "main", "image": "web"}]},
+        },
+    },
+}
+
+
+def timed(call: Callable[[], object]) -> float:
+    """Seconds that `call` takes."""
+    began = time.monotonic()
+    call()
+    return time.monotonic() - began
+
+
+def resident(pid: int) -> int:
+    """Bytes of a process and of all that it started."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    own = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:")) * 1024
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
+    return own + sum(resident(int(child)) for child in children)
+
+
+def one_round() -> dict[str, float]:
+    """One sandbox from its start to an Available Deployment."""
+    sandbox = Sandbox()
+    row = {"sandbox starts, s": timed(sandbox.start)}
+    try:
+        row["workloads start, s"] = timed(sandbox.start_workloads)
+
+        def is_available() -> bool:
+            found = sandbox.get("apps/v1", "Deployment", "web") or {}
+            return found.get("status", {}).get("availableReplicas") == 3
+
+        sandbox.apply(DEPLOYMENT)
+        row["Deployment of 3 Available, s"] = timed(lambda: sandbox.eventually(is_available))
+        row["memory of workloads, MB"] = resident(sandbox.workloads.process.pid) / 1e6
+    finally:
+        sandbox.stop()
+    return row
+
+
+def main() -> None:
+    """Print the median and the range of each row."""
+    rounds = [one_round() for _ in range(ROUNDS)]
+    for name in rounds[0]:
+        values = [row[name] for row in rounds]
+        print(f"{name:30}{statistics.median(values):8.2f} [{min(values):.2f}..{max(values):.2f}]")
+
+
+if __name__ == "__main__":
+    main()
