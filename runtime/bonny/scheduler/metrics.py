@@ -19,10 +19,10 @@ PROFILE: Final = ("profile",)
 
 def families(servers: Sequence[SchedulerServer]) -> Iterator[Metric]:
     """All metrics of these schedulers."""
-    choices = {(server.scheduler.name,): server.meters.choices for server in servers}
+    choices = {(server.scheduler.name,): server.cycle.meters.choices for server in servers}
     text = "Seconds that the choice of a node took."
     yield histogram("scheduler_scheduling_algorithm_duration_seconds", text, PROFILE, choices)
-    busy = {(server.scheduler.name,): server.busy for server in servers}
+    busy = {(server.scheduler.name,): len(server.cycle.tasks) for server in servers}
     yield gauge("bonny_scheduler_bindings", "Bindings and conditions of pods that are being written.", PROFILE, busy)
 
     def by(read: Callable[[SchedulerServer], Mapping[str, V]]) -> dict[tuple[str, str], V]:
@@ -33,12 +33,12 @@ def families(servers: Sequence[SchedulerServer]) -> Iterator[Metric]:
     yield gauge("scheduler_pending_pods", text, (*PROFILE, "queue"), waiting)
     text = "Pods that fit on no node, by the check that fails; one pod may count for several."
     yield gauge("scheduler_unschedulable_pods", text, (*PROFILE, "plugin"), by(lambda server: server.unschedulable()))
-    results, seconds = (*PROFILE, "result"), by(lambda server: server.meters.seconds)
+    results, seconds = (*PROFILE, "result"), by(lambda server: server.cycle.meters.seconds)
     text = "Seconds that an attempt to schedule a pod took, binding included."
     yield histogram("scheduler_scheduling_attempt_duration_seconds", text, results, seconds)
     attempts = {values: taken.count for values, taken in seconds.items()}
     yield counter("scheduler_schedule_attempts_total", "Attempts to schedule a pod by result.", results, attempts)
-    bindings = {(of, "Bind", status): taken for (of, status), taken in by(lambda of: of.meters.bindings).items()}
+    bindings = {(of, "Bind", status): taken for (of, status), taken in by(lambda of: of.cycle.meters.bindings).items()}
     labels = (*PROFILE, "extension_point", "status")
     text = "Seconds that the binding of a pod took."
     yield histogram("scheduler_framework_extension_point_duration_seconds", text, labels, bindings)

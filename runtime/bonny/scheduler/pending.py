@@ -4,19 +4,18 @@ Rules:
 - The highest priority is first; pods of equal priority by age, the oldest first.
 - A pod that was taken returns by `retry`, with a delay that grows from 1 s to 10 s.
 - A parked pod waits until `wake`, at least for its delay; without `wake`, for 5 minutes.
-- A pod whose demand or labels changed does not wait, and its failures are forgotten; also when it is taken.
+- A pod whose shape, labels or spec changed does not wait, and its failures are forgotten; also when it is taken.
 - Pods that come and go, or change, leave nothing behind, also on a standby, where no pod is ever taken.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from .demand import Demand
 from .heap import Heap
 from .views import PodView
 
@@ -62,10 +61,13 @@ class PendingPod:
 class Pending:
     """See the module. `now` is a monotonic clock in seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, shape: Callable[[PodView], Hashable]) -> None:
+        """`shape` is `Check.shape`: parked pods are grouped by it."""
         self.pods: dict[str, PendingPod] = {}
-        self.parked: defaultdict[Demand, set[str]] = defaultdict(set)
+        self.parked: defaultdict[Hashable, set[str]] = defaultdict(set)
         """The UIDs of parked pods by their shape."""
+
+        self._shape = shape
 
         self._ready: Heap[tuple[int, str]] = Heap()
         self._later: Heap[float] = Heap()
@@ -75,7 +77,7 @@ class Pending:
         entry = self.pods.get(pod.uid)
         if entry is None:
             entry = self.pods[pod.uid] = PendingPod(pod)
-        elif (entry.pod.demand, entry.pod.labels) == (pod.demand, pod.labels):
+        elif self._matters(entry.pod) == self._matters(pod):
             entry.pod = pod
             return
         self._leave(entry)
@@ -144,6 +146,10 @@ class Pending:
         counts = Counter(entry.state for entry in self.pods.values())
         return {state: counts[state] for state in PodState}
 
+    def _matters(self, pod: PodView) -> tuple[Hashable, Mapping[str, str], int]:
+        """What may let a pod fit that did not fit before. Servers before Kubernetes 1.33 keep no generation."""
+        return self._shape(pod), pod.labels, pod.item.meta.generation
+
     # --- places -------------------------------------------------------------------------------------------------------
 
     def _move(self, entry: PendingPod, state: PodState, *, due: float = 0.0) -> None:
@@ -154,14 +160,14 @@ class Pending:
         else:
             self._later.set(entry.pod.uid, due)
         if state is PodState.PARKED:
-            self.parked[entry.pod.demand].add(entry.pod.uid)
+            self.parked[self._shape(entry.pod)].add(entry.pod.uid)
 
     def _leave(self, entry: PendingPod) -> None:
         uid = entry.pod.uid
         self._ready.discard(uid)
         self._later.discard(uid)
         if entry.state is PodState.PARKED:
-            uids = self.parked[entry.pod.demand]
+            uids = self.parked[self._shape(entry.pod)]
             uids.discard(uid)
             if not uids:
-                del self.parked[entry.pod.demand]
+                del self.parked[self._shape(entry.pod)]

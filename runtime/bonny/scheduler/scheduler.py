@@ -4,7 +4,7 @@
         name = "cheap-node"
 
         def select_node_for_pod(self, pod, nodes):
-            return next((node for node in nodes.fitting(pod) if node.labels.get("cheap") == "true"), None)
+            return next((node for node in nodes if node.labels.get("cheap") == "true"), None)
 
 Elsewhere: how a scheduler is run (`server`).
 """
@@ -23,8 +23,7 @@ from ..lifespan import HasLifespan
 from ..naming import check_dns_label
 from ..resource import Resource
 from .binding import Binding
-from .fits import Check, fits
-from .nodes import Nodes
+from .nodes import Check, Fit, FunctionCheck, Nodes, Unchecked
 from .streams import NODE, POD, Selection
 from .views import NodeView, PodView
 
@@ -36,7 +35,7 @@ class Scheduler(Part, HasLifespan):
 
     Guarantees: a pod is bound at most once; a chosen pod counts on its node at once; a failed pod is tried again with
     growing delays, and does not delay others.
-    Does not: evict pods to make room.
+    Does not: evict pods to make room; compare pods with nodes, unless it has a `check`.
     """
 
     extra = "scheduler"
@@ -44,9 +43,10 @@ class Scheduler(Part, HasLifespan):
     name: ClassVar[str] = ""
     """The `spec.schedulerName` of the pods that it schedules."""
 
-    check: ClassVar[Check | None] = fits
-    """Checks each choice before it is bound: a function of pod and node. None: every choice is bound, even if it
-    overcommits the node or the pod asks for something that is not supported. Default: `fits`."""
+    check: ClassVar[Check | Callable[[PodView, NodeView], Fit | bool] | None] = None
+    """Checks each choice before it is bound, and answers `nodes.fitting(pod)`: a function of pod and node, or filters
+    such as `fits` of `bonny.filters`. Default None: every choice is bound, even if it overcommits the node, or the node
+    has taints, or the pod has selectors."""
 
     timeout: ClassVar[float] = 10.0
     """Seconds that an `async` choice may take. Default 10."""
@@ -65,7 +65,7 @@ class Scheduler(Part, HasLifespan):
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice | Awaitable[Choice]:
         """The node for `pod`, or None to let it wait. May be `async`; otherwise it must not block the event loop.
 
-        `nodes` includes nodes on which the pod does not fit: see `nodes.fitting(pod)`.
+        `nodes` includes nodes on which the pod does not fit: see `check`, and `nodes.fitting(pod)`.
         """
         raise NotImplementedError
 
@@ -110,6 +110,14 @@ class Scheduler(Part, HasLifespan):
             check_dns_label(cls.name, f"name of {cls.__name__}")
         if cls.check is not None and len(signature_of(cls.check).parameters) != 2:
             raise OptionError(f"{cls.__name__}.check takes pod and node: use a function outside the class, or None")
+
+
+def check_of(scheduler: Scheduler) -> Check:
+    """The check of a scheduler, in one form."""
+    check = type(scheduler).check
+    if check is None or isinstance(check, Check):
+        return check or Unchecked()
+    return FunctionCheck(check, Fit(f"node(s) didn't pass the check of scheduler {scheduler.name}"))
 
 
 # The fields of pods that the API server supports in field selectors.

@@ -61,7 +61,7 @@ class SchedulerStreams:
             self.cache.pod_gone(delta.old.meta.uid)
             for listener in self.listeners:
                 listener.pod_gone(delta.old.meta.uid)
-        if pod is not None and _is_readable(pod):
+        if pod is not None and self._is_readable(pod):
             self.cache.see_pod(pod)
             for listener in self.listeners:
                 listener.pod_seen(pod)
@@ -74,14 +74,14 @@ class SchedulerStreams:
         for listener in self.listeners:
             listener.server_restored()
 
-
-def _is_readable(pod: PodView) -> bool:
-    """Whether it can be decoded. The API server stores no other pods; but one bad object must not stop the rest."""
-    try:
-        return pod.demand is not None
-    except (InvalidObject, *UNREADABLE):
-        log.exception("a pod cannot be read", extra={"pod": str(pod.key)})
-        return False
+    def _is_readable(self, pod: PodView) -> bool:
+        """Whether it can be decoded. The API server stores no other pods; but one bad object must not stop the rest."""
+        try:
+            _ = pod.decoded, *(shape(pod) for shape in self.cache.shapes)
+        except (InvalidObject, *UNREADABLE):
+            log.exception("a pod cannot be read", extra={"pod": str(pod.key)})
+            return False
+        return True
 
 
 class Selected:

@@ -10,38 +10,15 @@ it is never misplaced.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final
 
 from ..core.selector import hold
-from .demand import Taint
-from .views import NodeView, PodView
+from ..scheduler.nodes import FITS, Fit, Refusal
+from ..scheduler.views import NodeView, PodView
+from .demand import Taint, demand
+from .room import Room
 
-
-class Fit:
-    """True, or false with `reasons`, in kube-scheduler's words after a number of nodes.
-
-    `plugin` is the part of kube-scheduler with that filter: a label of a metric, from a closed set.
-    """
-
-    __slots__ = ("plugin", "reasons")
-
-    def __init__(self, *reasons: str, plugin: str = "Check") -> None:
-        self.reasons = reasons
-        self.plugin = plugin
-
-    def __bool__(self) -> bool:
-        return not self.reasons
-
-    def __repr__(self) -> str:
-        return f"Fit{self.reasons}"
-
-
-Check: TypeAlias = Callable[[PodView, NodeView], Fit | bool]
-"""Decides whether a pod may run on a node."""
-
-FITS: Final = Fit()
 CORDONED: Final = Fit("node(s) were unschedulable", plugin="NodeUnschedulable")
 NOT_NAMED: Final = Fit("node(s) didn't satisfy plugin(s) [NodeAffinity]", plugin="NodeAffinity")
 TAINTED: Final = Fit("node(s) had untolerated taint(s)", plugin="TaintToleration")
@@ -55,12 +32,6 @@ CORDON: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
 
 
-def fits(pod: PodView, node: NodeView) -> Fit:
-    """All filters, the anti-affinity of running pods included."""
-    fit = fits_shape(pod, node)
-    return REPELLED if fit and node.repels(pod) else fit
-
-
 def fits_shape(pod: PodView, node: NodeView) -> Fit:
     """The filters that depend on node and demand alone. The first one that fails gives the reasons."""
     return fits_spec(pod, node) and fits_room(pod, node)
@@ -68,46 +39,50 @@ def fits_shape(pod: PodView, node: NodeView) -> Fit:
 
 def fits_spec(pod: PodView, node: NodeView) -> Fit:
     """The filters that depend on the node alone, not on its pods, and on the pod's constraints."""
-    demand = pod.demand
-    if demand.refusal:
-        return Fit(demand.refusal, plugin="NotHonoured")
-    if demand.names is not None and node.name not in demand.names:
+    asked = demand(pod)
+    if asked.refusal:
+        return Refusal(asked.refusal, plugin="NotHonoured")
+    if asked.names is not None and node.name not in asked.names:
         return NOT_NAMED
     return fits_schedulable(pod, node) and fits_taints(pod, node) and fits_affinity(pod, node)
 
 
 def fits_room(pod: PodView, node: NodeView) -> Fit:
     """The room that running pods leave is enough."""
-    return fits_resources(pod, node) if not pod.demand.ports or fits_ports(pod, node) else PORTS_TAKEN
+    return fits_resources(pod, node) if not demand(pod).ports or fits_ports(pod, node) else PORTS_TAKEN
 
 
 def fits_schedulable(pod: PodView, node: NodeView) -> Fit:
     """The node is not cordoned, or the pod tolerates it."""
-    return FITS if not node.unschedulable or _tolerates(pod, CORDON) else CORDONED
+    return FITS if not node.derived(Room).unschedulable or _tolerates(pod, CORDON) else CORDONED
 
 
 def fits_taints(pod: PodView, node: NodeView) -> Fit:
     """The pod tolerates the node's taints with NoSchedule and NoExecute."""
-    return FITS if all(_tolerates(pod, taint) for taint in node.taints if taint.effect in KEEPING_AWAY) else TAINTED
+    return (
+        FITS
+        if all(_tolerates(pod, taint) for taint in node.derived(Room).taints if taint.effect in KEEPING_AWAY)
+        else TAINTED
+    )
 
 
 def _tolerates(pod: PodView, taint: Taint) -> bool:
-    return any(toleration.tolerates(taint) for toleration in pod.demand.tolerations)
+    return any(toleration.tolerates(taint) for toleration in demand(pod).tolerations)
 
 
 def fits_affinity(pod: PodView, node: NodeView) -> Fit:
     """The node matches nodeSelector and required node affinity."""
-    terms, fields = pod.demand.terms, {"metadata.name": node.name}
+    terms, fields = demand(pod).terms, {"metadata.name": node.name}
     matches = terms is None or any(
         hold(term.match_expressions, node.labels) and hold(term.match_fields, fields) for term in terms
     )
-    return FITS if matches and hold(pod.demand.selector, node.labels) else OTHER_LABELS
+    return FITS if matches and hold(demand(pod).selector, node.labels) else OTHER_LABELS
 
 
 def fits_ports(pod: PodView, node: NodeView) -> Fit:
     """The host ports that the pod requests are free."""
-    for address, *wanted in pod.demand.ports:
-        for other, *used in node.usage.ports:
+    for address, *wanted in demand(pod).ports:
+        for other, *used in node.derived(Room).usage.ports:
             if wanted == used and (address == other or EVERY_ADDRESS in (address, other)):
                 return PORTS_TAKEN
     return FITS
@@ -115,11 +90,11 @@ def fits_ports(pod: PodView, node: NodeView) -> Fit:
 
 def fits_resources(pod: PodView, node: NodeView) -> Fit:
     """The requested resources are free, and the node can take one more pod."""
-    usage, allocatable = node.usage, node.allocatable
-    requested = usage.requested
-    lacking = ["Too many pods"] if len(usage.pods) >= allocatable.get("pods", 0) else []
+    room = node.derived(Room)
+    requested, allocatable = room.usage.requested, room.allocatable
+    lacking = ["Too many pods"] if len(node.pods) >= allocatable.get("pods", 0) else []
     # A plain loop for speed: it is the innermost one, over shapes and changed nodes.
-    for name, amount in pod.demand.requests:
+    for name, amount in demand(pod).requests:
         if amount > allocatable.get(name, 0) - requested[name]:
             lacking.append(f"Insufficient {name}")
     return _insufficient(*lacking) if lacking else FITS

@@ -1,7 +1,7 @@
 """Demand: the requirements of a pod on a node, from its spec; compiled once for all pods of one shape.
 
-You need it to read a pod's requests: `pod.demand`. Pods of one template have the same demand, so most results for the
-first are reused for the thousandth.
+You need it to read a pod's requests: `requests(pod)`. Pods of one template have the same demand, so most results for
+the first are reused for the thousandth.
 
 The arithmetic is that of the API (component-helpers, resource/helpers.go, v1.36): containers run together; an init
 container runs with the sidecars before it; the larger of both counts; requests of the pod as a whole replace its
@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..core.selector import Requirement, label_selector
+from ..scheduler.views import PodView
 from .quantity import milli, nano, whole
 
 CPU: Final = "cpu"
@@ -100,11 +101,6 @@ class _PodSpec(_PodPart, frozen=True):
     scheduling_group: dict[str, Any] | None = None
     host_network: bool = False
     host_users: bool = True
-    # Not a constraint on nodes, so not a part of the shape.
-    node_name: str = ""
-    scheduler_name: str = ""
-    priority: int = 0
-    scheduling_gates: tuple[dict[str, str], ...] = ()
 
 
 class _Granted(_PodPart, frozen=True):
@@ -116,25 +112,17 @@ class _Granted(_PodPart, frozen=True):
 
 
 class _PodStatus(_Granted, frozen=True):
-    phase: str = ""
     conditions: tuple[dict[str, Any], ...] = ()
     container_statuses: tuple[_Granted, ...] = ()
     init_container_statuses: tuple[_Granted, ...] = ()
 
 
-class _PodMeta(_PodPart, frozen=True):
-    creation_timestamp: str | None = None
-
-
-class Pod(_PodPart, frozen=True):
-    """The part of a pod that schedulers use."""
-
-    metadata: _PodMeta = _PodMeta()
+class _Pod(_PodPart, frozen=True):
     spec: _PodSpec = _PodSpec()
     status: _PodStatus = _PodStatus()
 
 
-decode_pod: Final = msgspec.json.Decoder(Pod).decode
+_decode_pod: Final = msgspec.json.Decoder(_Pod).decode
 _decode_spec: Final = msgspec.json.Decoder(_PodSpec).decode
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -192,12 +180,21 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
         return self.tolerations, self.selector, self.terms, self.names, self.refusal
 
 
-def demand_of(pod: Pod) -> Demand:
-    """The demand of `pod`. Raises: `InvalidObject` for a text that is not a quantity."""
+def demand(pod: PodView) -> Demand:
+    """Everything that the pod asks of a node. Raises: `InvalidObject` for a text that is not a quantity."""
+    return pod.derived(_demand)
+
+
+def requests(pod: PodView) -> Mapping[str, int]:
+    """Requested resources: CPU in thousandths, everything else in units."""
+    return dict(demand(pod).requests)
+
+
+def _demand(view: PodView) -> Demand:
+    pod = _decode_pod(view.item.raw)
     spec = _resized(pod) if pod.status.container_statuses or pod.status.resources else pod.spec
     binding = tuple({"name": msgspec.Raw(b"0")} for volume in spec.volumes if not FREE_VOLUMES.issuperset(volume))
-    shape = replace(spec, volumes=binding, node_name="", scheduler_name="", priority=0, scheduling_gates=())
-    encoded = _encode(shape)
+    encoded = _encode(replace(spec, volumes=binding))
     if len(encoded) <= LONGEST_SHAPE:
         return _compiled(encoded)
     return replace(_compiled.__wrapped__(encoded), refusal=f"pod has requirements of more than {LONGEST_SHAPE} bytes")
@@ -270,7 +267,7 @@ def _requests(spec: _PodSpec, missing: Mapping[str, str]) -> Counter[str]:
     return Counter({**together, **_nanos(whole_pod)}) + _nanos(spec.overhead)
 
 
-def _resized(pod: Pod) -> _PodSpec:
+def _resized(pod: _Pod) -> _PodSpec:
     """The spec with the requests that count during a resize."""
     spec, status = pod.spec, pod.status
     infeasible = any((each["type"], each.get("reason")) == RESIZE_INFEASIBLE for each in status.conditions)

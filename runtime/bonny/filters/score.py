@@ -12,15 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from typing import Final
 
-from .demand import CPU
-from .views import NodeView, PodView
+from ..scheduler.views import NodeView, PodView
+from .demand import CPU, demand
+from .room import Room
 
 HIGHEST: Final = 100.0
 
 
 def least_allocated(pod: PodView, node: NodeView) -> float:
     """The share of CPU and memory that stays free with the pod: prefers empty nodes."""
-    shares = _shares(node, pod.demand.scored)
+    shares = _shares(node, demand(pod).scored)
     return HIGHEST * sum(max(1 - share, 0.0) for share in shares) / len(shares) if shares else 0.0
 
 
@@ -34,17 +35,17 @@ def fullness(node: NodeView) -> float:
 
 def most_allocated(pod: PodView, node: NodeView) -> float:
     """The share of CPU and memory that is taken with the pod: prefers full nodes."""
-    shares = _shares(node, pod.demand.scored)
+    shares = _shares(node, demand(pod).scored)
     return HIGHEST * sum(min(share, 1.0) for share in shares) / len(shares) if shares else 0.0
 
 
 def balanced(pod: PodView, node: NodeView) -> float:
     """The balance between CPU and memory with the pod: 50 to 100, 75 when the pod does not change it."""
-    requests = dict(pod.demand.requests)
+    requests = dict(demand(pod).requests)
     asked = (requests.get(CPU, 0), requests.get("memory", 0))
     if not any(asked):
         return 0.0
-    requested = node.usage.requested
+    requested = node.derived(Room).usage.requested
     taken = (requested[CPU], requested["memory"])
     before, after = (_unevenness(node, amounts) for amounts in (taken, (taken[0] + asked[0], taken[1] + asked[1])))
     return HIGHEST * (0.75 + (before - after) / 2)
@@ -60,7 +61,7 @@ def spread(pod: PodView, nodes: Iterable[NodeView], label: str) -> Callable[[Nod
     counts: Counter[str] = Counter()
     for node in nodes:
         if label in node.labels:
-            counts[node.labels[label]] += sum(_similarity(other) == group for other in node.usage.pods.values())
+            counts[node.labels[label]] += sum(_similarity(other) == group for other in node.pods.values())
     return lambda node: -float(counts[node.labels[label]]) if label in node.labels else float("-inf")
 
 
@@ -72,7 +73,8 @@ def _similarity(pod: PodView) -> Hashable:
 
 def _shares(node: NodeView, more: tuple[int, int]) -> list[float]:
     """The shares of the node's CPU and memory that are taken with `more`, without resources that it does not have."""
-    (cpu, memory), taken = node.scored, node.usage.scored
+    room = node.derived(Room)
+    (cpu, memory), taken = room.scored, room.usage.scored
     shares = [(taken[0] + more[0]) / cpu] if cpu else []
     if memory:
         shares.append((taken[1] + more[1]) / memory)
@@ -81,7 +83,8 @@ def _shares(node: NodeView, more: tuple[int, int]) -> list[float]:
 
 def _unevenness(node: NodeView, amounts: tuple[int, int]) -> float:
     """The standard deviation of two shares."""
-    if not all(node.scored):
+    room = node.derived(Room).scored
+    if not all(room):
         return 0.0
-    cpu, memory = (min(amount / total, 1.0) for amount, total in zip(amounts, node.scored, strict=True))
+    cpu, memory = (min(amount / total, 1.0) for amount, total in zip(amounts, room, strict=True))
     return abs(cpu - memory) / 2
