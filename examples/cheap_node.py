@@ -5,11 +5,13 @@ node or a pod changes.
 """
 
 from bonny import Operator
+from bonny.filters import fits
 from bonny.scheduler import Choice, Nodes, PodView, Scheduler
 
 
 class CheapNode(Scheduler):
     name = "cheap-node"
+    check = fits
 
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
         return next((node for node in nodes.fitting(pod) if node.labels.get("cheap") == "true"), None)

@@ -6,11 +6,13 @@
 import random
 
 from bonny import Kind, Operator
+from bonny.filters import fits
 from bonny.scheduler import Choice, Nodes, PodView, Scheduler
 
 
 class GpuNode(Scheduler):
     name = "gpu-node"
+    check = fits
 
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
         fitting = nodes.fitting(pod)

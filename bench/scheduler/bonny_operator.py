@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 from bench.harness.ours import run
-from bonny.scheduler import Scheduler, least_allocated
+from bonny.filters import fits, least_allocated
+from bonny.scheduler import Scheduler
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import PodView
@@ -15,6 +16,7 @@ from .world import NAME
 
 class Emptiest(Scheduler):
     name = NAME
+    check = fits
 
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
         return nodes.fitting(pod).best(least_allocated)

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from bonny.filters.quantity import milli, nano, whole
 from bonny.resource import Resource
-from bonny.scheduler.quantity import milli, nano, whole
 
 __all__ = ["NAME", "SHAPES", "check", "node", "pod"]
 

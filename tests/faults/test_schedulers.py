@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bonny.scheduler import Scheduler, least_allocated
+from bonny.filters import fits, free, least_allocated
+from bonny.scheduler import Scheduler
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import PodView
@@ -36,6 +37,7 @@ class Even(Scheduler):
     """Each pod to the emptiest node into which it fits."""
 
     name = "even"
+    check = fits
 
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
         return nodes.fitting(pod).best(least_allocated)
@@ -101,12 +103,12 @@ def test_b1_bindings_that_fail_are_made_good_and_leak_no_room(sandbox: Sandbox, 
         all_placed_and_none_too_many(sandbox, at_most=10)
         (server,) = at_work.servers
         sandbox.eventually(lambda: not sum(at_work.do(server.statistics).values()))
-        free = at_work.do(lambda: {known.name: known.free["cpu"] for known in server.nodes})
+        left = at_work.do(lambda: {known.name: free(known)["cpu"] for known in server.nodes})
 
     assert fault.hits > 0
     if isinstance(effect, Drop | CommitThenDrop):
         assert "bonny.scheduler.binding.failed" in at_work.names_told()
-    assert set(free.values()) == {0}
+    assert set(left.values()) == {0}
     stored = [request for request in proxy.requests if of_binding(request) and request.status == 201]
     assert len(stored) <= CROWD
 
@@ -125,8 +127,8 @@ def test_b2_an_api_server_that_is_killed_at_full_load_loses_no_pod() -> None:
             all_placed_and_none_too_many(own, at_most=20, count=200)
             (server,) = at_work.servers
             own.eventually(lambda: not sum(at_work.do(server.statistics).values()), within_seconds=SEEN_SECONDS)
-            free = at_work.do(lambda: {known.name: known.free["cpu"] for known in server.nodes})
-    assert set(free.values()) == {0}
+            left = at_work.do(lambda: {known.name: free(known)["cpu"] for known in server.nodes})
+    assert set(left.values()) == {0}
 
 
 def _create_all(sandbox: Sandbox, count: int) -> None:
@@ -190,7 +192,7 @@ def test_b5_of_two_replicas_that_work_at_once_one_binds_each_pod(sandbox: Sandbo
         for at_work in (first, second):
             (server,) = at_work.servers
             sandbox.eventually(lambda a=at_work, s=server: not sum(a.do(s.statistics).values()))
-            used = at_work.do(lambda s=server: sum(len(known.usage.pods) for known in s.nodes))
+            used = at_work.do(lambda s=server: sum(len(known.pods) for known in s.nodes))
             assert used == CROWD, "a replica counts a pod twice, or not at all"
 
 

@@ -13,10 +13,11 @@ import msgspec
 import pytest
 
 from bonny.core.objects import decode_item
+from bonny.filters import fits
+from bonny.filters.demand import demand
 from bonny.resource import Resource
 from bonny.scheduler.assume import AssumeCache
 from bonny.scheduler.choosing import verdict
-from bonny.scheduler.fits import fits
 from bonny.scheduler.views import PodView
 from bonny_dev.sandbox import Sandbox
 from tests.support.cases import RUNTIME_CLASS, Case, Generator
@@ -118,8 +119,9 @@ def differences(
         view = PodView(as_item(without_node(found)))
         said = {known.name: fits(view, known) for known in cache.nodes.values()}
         right = [known for known, fit in said.items() if fit]
-        text = verdict(said.values(), nodes=len(said), refusal=view.demand.refusal)
-        if view.demand.refusal and not view.demand.refusal.startswith("pod affinity terms"):
+        text = verdict(list(said.values()))
+        refusal = demand(view).refusal
+        if refusal and not refusal.startswith("pod affinity terms"):
             # A listed difference: whatever kube-scheduler says, here the pod waits.
             agree = not right
             counts["not honoured, waits"] += 1

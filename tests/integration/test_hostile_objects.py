@@ -23,8 +23,9 @@ from bonny.api import WithObservedGeneration
 from bonny.api.markers import PreserveUnknown
 from bonny.client.api import ApiRequest, Client, path_of
 from bonny.client.config import Kubeconfig
+from bonny.filters import fits, least_allocated
 from bonny.resource import MANAGED_BY, OWNER_UID
-from bonny.scheduler import Scheduler, least_allocated
+from bonny.scheduler import Scheduler
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import PodView
@@ -129,6 +130,7 @@ class Even(Scheduler):
     """Looks at whole objects, as the selection of a user does."""
 
     name = "even"
+    check = fits
     seen: ClassVar[Counter[str]] = Counter()
 
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:

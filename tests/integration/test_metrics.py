@@ -10,8 +10,9 @@ from collections import Counter
 from typing import Any
 
 from bonny import Controller, List, Operator, Resource, Retry, Terminal, Watcher
+from bonny.filters import fits, least_allocated
 from bonny.kinds import Kind
-from bonny.scheduler import Scheduler, least_allocated
+from bonny.scheduler import Scheduler
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import PodView
@@ -146,6 +147,7 @@ def test_what_an_operator_does_is_told_by_the_names_that_controller_runtime_uses
 
 class Emptiest(Scheduler):
     name = "emptiest"
+    check = fits
 
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
         return nodes.fitting(pod).best(least_allocated)

@@ -14,6 +14,7 @@ import pytest
 from bonny import Controller, Operator, PeriodicTask, discover
 from bonny.controller import Restart
 from bonny.errors import OptionError
+from bonny.filters import fits
 from bonny.kinds import Kind
 from bonny.scheduler import Scheduler
 from bonny.scheduler.nodes import Nodes
@@ -176,6 +177,7 @@ class FirstNode(Scheduler):
     """Takes the first node into which the pod fits."""
 
     name = "first-node"
+    check = fits
 
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> NodeView | None:
         return next(iter(nodes.fitting(pod)), None)

@@ -12,7 +12,8 @@ from typing import Any, Final
 import pytest
 
 from bonny import Kind, Resource
-from bonny.scheduler import Binding, Scheduler, least_allocated
+from bonny.filters import fits, free, least_allocated
+from bonny.scheduler import Binding, Scheduler
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
 from bonny.scheduler.views import NodeView, PodView
@@ -43,6 +44,7 @@ class CheapNode(Scheduler):
     """Each pod to a node with the label cheap=true."""
 
     name = "cheap-node"
+    check = fits
 
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
         return next((known for known in nodes if known.labels.get("cheap") == "true"), None)
@@ -52,6 +54,7 @@ class RandomNode(Scheduler):
     """Each pod to a random node."""
 
     name = "random-node"
+    check = fits
 
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
         return random.choice(nodes)
@@ -61,6 +64,7 @@ class GpuNode(Scheduler):
     """Each pod to a random node of those with GPUs."""
 
     name = "gpu-node"
+    check = fits
 
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
         return random.choice(nodes)
@@ -73,6 +77,7 @@ class LeastAllocated(Scheduler):
     """Each pod to the emptiest node into which it fits."""
 
     name = "least-allocated"
+    check = fits
 
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
         return nodes.fitting(pod).best(least_allocated)
@@ -287,6 +292,7 @@ class Inventive(Scheduler):
     """Chooses what is not there."""
 
     name = "inventive"
+    check = fits
 
     async def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
         return {"metadata": {"name": "made-up"}}
@@ -555,9 +561,9 @@ def test_a_change_by_a_faster_client_does_not_count_as_an_error(
         sandbox.eventually(lambda: overtaken.bindings and placed(sandbox) == places)
         (server,) = at_work.servers
         sandbox.eventually(lambda: not sum(at_work.do(server.statistics).values()))
-        free = at_work.do(lambda: {known.name: known.free["cpu"] for known in server.nodes})
+        left = at_work.do(lambda: {known.name: free(known)["cpu"] for known in server.nodes})
 
-    assert free == {"n1": 1000 - 1000 * (places == {"overtaken-0": "n1"}), "n2": 500 - 1000 * ("n2" in places.values())}
+    assert left == {"n1": 1000 - 1000 * (places == {"overtaken-0": "n1"}), "n2": 500 - 1000 * ("n2" in places.values())}
     assert "bonny.scheduler.binding.failed" not in at_work.names_told()
 
 

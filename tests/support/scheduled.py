@@ -6,8 +6,9 @@ import sys
 from bonny import Operator
 from bonny.core.lease import LeaseTiming
 from bonny.core.watch import WatchOptions
+from bonny.filters import fits, least_allocated
 from bonny.main import main
-from bonny.scheduler import Choice, Nodes, PodView, Scheduler, least_allocated
+from bonny.scheduler import Choice, Nodes, PodView, Scheduler
 
 # Duration, renew deadline and retry period of the lease.
 DURATION, DEADLINE, RETRY = os.environ.get("TEST_LEASE_SECONDS", "15 10 2").split()
@@ -18,6 +19,7 @@ class Even(Scheduler):
     """Each pod to the emptiest node into which it fits."""
 
     name = "even"
+    check = fits
 
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
         return nodes.fitting(pod).best(least_allocated)

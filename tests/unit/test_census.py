@@ -34,11 +34,11 @@ from bonny.engine import router as router_module
 from bonny.engine.router import Router
 from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker
+from bonny.filters import fits, index, least_allocated
 from bonny.kinds import Kind, Owned, Related, Scope
 from bonny.pipeline import Pipeline
 from bonny.resource import Key, Resource
-from bonny.scheduler import Scheduler, least_allocated
-from bonny.scheduler import nodes as nodes_module
+from bonny.scheduler import Scheduler
 from bonny.scheduler.assume import AssumeCache
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.pending import Pending
@@ -295,7 +295,7 @@ class PodsThatWait(Life):
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
-        self.roots_ = Pending()
+        self.roots_ = Pending(fits.shape)
         self.taken: list[str] = []
 
     @property
@@ -338,7 +338,7 @@ class RoomOnNodes(Life):
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
         self.cache = AssumeCache()
-        self.nodes = Nodes(self.cache)
+        self.nodes = Nodes(self.cache, fits)
         self.pods: deque[PodView] = deque()
 
     @property
@@ -728,7 +728,7 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(records_module, "REMEMBERED_DELETIONS", CAPS)
     monkeypatch.setattr(periodic, "REMEMBERED_HALTS", CAPS)
     monkeypatch.setattr(api, "WARNINGS_KEPT", CAPS)
-    monkeypatch.setattr(nodes_module, "CACHED_RESULTS", CAPS * POPULATION)
+    monkeypatch.setattr(index, "CACHED_RESULTS", CAPS * POPULATION)
     monkeypatch.setattr(router_module, "IN_SYNC_SECONDS", 1.0)
     logging.disable(logging.CRITICAL)
     yield

@@ -47,10 +47,11 @@ from bonny.core.ordering import ObjectName, levels
 from bonny.core.selector import hold, requirements_of
 from bonny.errors import BonnyError
 from bonny.events import Event, EventRecorder, EventType
+from bonny.filters.demand import _demand
 from bonny.naming import is_label_value, is_qualified_name, is_subdomain
 from bonny.readiness import is_ready
 from bonny.resource import Key, has_all_of, identify, owners_of
-from bonny.scheduler.demand import decode_pod, demand_of
+from bonny.scheduler import PodView
 from bonny.telemetry.logging import _Json
 from bonny.webhooks import review
 from bonny.webhooks.conversion import fitting
@@ -428,7 +429,7 @@ def test_an_object_is_read_in_linear_time(name: str, shape: str, large: bool) ->
 
 
 def pod(**fields: Any) -> Any:
-    return decode_pod(msgspec.json.encode({"metadata": {"name": "a"}, "spec": fields}))
+    return PodView(decode_item(msgspec.json.encode({"metadata": {"name": "a"}, "spec": fields})))
 
 
 PODS: dict[str, Callable[[int], Any]] = {
@@ -450,14 +451,14 @@ PODS["nodeSelector"] = lambda n: pod(nodeSelector={f"a{number}": "b" for number 
 @pytest.mark.parametrize("shape", PODS)
 def test_a_pod_is_read_in_linear_time(shape: str) -> None:
     """Regression: the sums of requests were copied for each container."""
-    assert too_much_for_twice_the_size(demand_of, PODS[shape]) == ""
+    assert too_much_for_twice_the_size(_demand, PODS[shape]) == ""
 
 
 def test_a_pod_that_would_hold_up_the_scheduler_is_refused_in_one_sentence() -> None:
     """Each requirement is compared with each node."""
     few, many = (pod(tolerations=[{"key": f"a{number}"} for number in range(count)]) for count in (100, 10_000))
-    assert demand_of(few).refusal == ""
-    assert demand_of(many).refusal == "pod has requirements of more than 65536 bytes"
+    assert _demand(few).refusal == ""
+    assert _demand(many).refusal == "pod has requirements of more than 65536 bytes"
 
 
 def test_the_order_of_many_objects_is_found_in_linear_time() -> None:

@@ -1,10 +1,10 @@
-"""The examples place pods that [pods.py](examples/pods.py) makes; each is run by a test. `scheduling` is
-`bonny.scheduler`, and `testing` is `bonny_dev.testing`.
+"""The examples place pods that [pods.py](examples/pods.py) makes; each is run by a test. `filters` is
+`bonny.filters`, and `testing` is `bonny_dev.testing`.
 """
 
 from __future__ import annotations
 
-from bonny import scheduler as scheduling
+from bonny import filters
 from bonny.scheduler import Binding, Choice, Nodes, NodeView, PodView, Scheduler
 from bonny_dev import testing
 from docs.reference.examples.pods import ZONE, node, pod
@@ -13,10 +13,11 @@ from docs.reference.examples.pods import ZONE, node, pod
 async def scheduler() -> None:
     class CheapNode(Scheduler):
         name = "cheap-node"
+        check = filters.fits
 
         def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
             cheap = [node for node in nodes.fitting(pod) if node.labels.get("cheap") == "true"]
-            return max(cheap, key=lambda node: scheduling.least_allocated(pod, node), default=None)
+            return max(cheap, key=lambda node: filters.least_allocated(pod, node), default=None)
 
     pair = [node("n1"), node("n2", labels={"cheap": "true"})]
     assert await testing.schedule(CheapNode, pod("p1"), nodes=pair) == "n2"
@@ -26,10 +27,11 @@ async def scheduler() -> None:
 async def pod_view() -> None:
     class Shown(Scheduler):
         name = "shown"
+        check = filters.fits
 
         def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
             assert (pod.name, pod.key.namespace, pod.labels) == ("p1", "default", {"team": "a"})
-            assert pod.requests == {"cpu": 500, "memory": 1024**3}
+            assert filters.requests(pod) == {"cpu": 500, "memory": 1024**3}
             assert pod["spec"]["containers"][0]["name"] == "main"
             return nodes.named("n1")
 
@@ -39,13 +41,14 @@ async def pod_view() -> None:
 async def node_view() -> None:
     class OneOfEachTeam(Scheduler):
         name = "one-of-each-team"
+        check = filters.fits
 
         def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
             def has_the_team(node: NodeView) -> bool:
-                return any(other.labels["team"] == pod.labels["team"] for other in node.usage.pods.values())
+                return any(other.labels["team"] == pod.labels["team"] for other in node.pods.values())
 
             free = [node for node in nodes.fitting(pod) if not has_the_team(node)]
-            return max(free, key=lambda node: node.free["cpu"], default=None)
+            return max(free, key=lambda node: filters.free(node)["cpu"], default=None)
 
     a, b = ({"team": name} for name in "ab")
     options = {"nodes": [node("n1", cpu="8"), node("n2")], "pods": [pod("p1", on="n1", labels=a)]}
@@ -56,12 +59,13 @@ async def node_view() -> None:
 async def usage() -> None:
     class Shown(Scheduler):
         name = "shown"
+        check = filters.fits
 
         def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
             (node,) = nodes
-            assert [other.name for other in node.usage.pods.values()] == ["p0"]
-            assert node.usage.requested["cpu"] == 3000
-            assert (node.allocatable["cpu"], node.free["cpu"]) == (4000, 1000)
+            assert [other.name for other in node.pods.values()] == ["p0"]
+            assert filters.usage(node).requested["cpu"] == 3000
+            assert (filters.allocatable(node)["cpu"], filters.free(node)["cpu"]) == (4000, 1000)
             return node
 
     there = pod("p0", cpu="3", on="n1")
@@ -71,6 +75,7 @@ async def usage() -> None:
 async def nodes() -> None:
     class Pinned(Scheduler):
         name = "pinned"
+        check = filters.fits
 
         def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
             wanted = nodes.named(pod.labels["node"])
@@ -84,12 +89,13 @@ async def nodes() -> None:
 async def fitting() -> None:
     class CheapFirst(Scheduler):
         name = "cheap-first"
+        check = filters.fits
 
         def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
             return nodes.fitting(pod).best(cheap_first)
 
     def cheap_first(pod: PodView, node: NodeView) -> float:
-        return scheduling.least_allocated(pod, node) + (1000.0 if node.labels.get("cheap") == "true" else 0.0)
+        return filters.least_allocated(pod, node) + (1000.0 if node.labels.get("cheap") == "true" else 0.0)
 
     pair = [node("n1"), node("n2", cpu="1", labels={"cheap": "true"})]
     assert await testing.schedule(CheapFirst, pod("p1", cpu="1"), nodes=pair) == "n2"
@@ -99,9 +105,10 @@ async def fitting() -> None:
 async def least_allocated() -> None:
     class Emptiest(Scheduler):
         name = "emptiest"
+        check = filters.fits
 
         def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
-            return nodes.fitting(pod).best(scheduling.least_allocated)
+            return nodes.fitting(pod).best(filters.least_allocated)
 
     there = pod("p0", on="n1")
     assert await testing.schedule(Emptiest, pod("p1"), nodes=[node("n1"), node("n2")], pods=[there]) == "n2"
@@ -110,9 +117,10 @@ async def least_allocated() -> None:
 async def most_allocated() -> None:
     class Fullest(Scheduler):
         name = "fullest"
+        check = filters.fits
 
         def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
-            return nodes.fitting(pod).best(scheduling.most_allocated)
+            return nodes.fitting(pod).best(filters.most_allocated)
 
     there = pod("p0", on="n1")
     assert await testing.schedule(Fullest, pod("p1"), nodes=[node("n1"), node("n2")], pods=[there]) == "n1"
@@ -121,9 +129,10 @@ async def most_allocated() -> None:
 async def balanced() -> None:
     class Balanced(Scheduler):
         name = "balanced"
+        check = filters.fits
 
         def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
-            return nodes.fitting(pod).best(scheduling.balanced)
+            return nodes.fitting(pod).best(filters.balanced)
 
     much_memory = pod("p0", cpu="100m", memory="4Gi", on="n1")
     much_cpu = pod("p1", cpu="2", memory="100Mi")
@@ -133,9 +142,10 @@ async def balanced() -> None:
 async def spread() -> None:
     class Spread(Scheduler):
         name = "spread"
+        check = filters.fits
 
         def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
-            return max(nodes.fitting(pod), key=scheduling.spread(pod, nodes, ZONE), default=None)
+            return max(nodes.fitting(pod), key=filters.spread(pod, nodes, ZONE), default=None)
 
     zones = {"n1": "a", "n2": "a", "n3": "b"}
     options = {"nodes": [node(name, labels={ZONE: zone}) for name, zone in zones.items()], "pods": [pod("p0", on="n1")]}
@@ -145,11 +155,12 @@ async def spread() -> None:
 async def fits() -> None:
     class Explained(Scheduler):
         name = "explained"
+        check = filters.fits
 
         def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
             small, large = nodes
-            assert scheduling.fits(pod, large)
-            assert scheduling.fits(pod, small).reasons == ("Insufficient cpu",)
+            assert filters.fits(pod, large)
+            assert filters.fits(pod, small).reasons == ("Insufficient cpu",)
             return large
 
     pair = [node("small", cpu="1"), node("large")]

@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from bonny import Axn, Controller, Kind, List, Next, Operator, PeriodicTask, Reconciler, Resource, TaskRun
 from bonny.client import Client, NotFound
 from bonny.client.config import Kubeconfig
-from bonny.scheduler import Choice, Nodes, PodView, Scheduler, least_allocated
+from bonny.filters import fits, least_allocated
+from bonny.scheduler import Choice, Nodes, PodView, Scheduler
 from bonny.webhooks import Admission, Denied, Review
 from bonny_dev import testing
 from bonny_dev.sandbox import Sandbox
@@ -141,6 +142,7 @@ async def reconcile() -> None:
 async def schedule() -> None:
     class Emptiest(Scheduler):
         name = "emptiest"
+        check = fits
 
         def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
             return nodes.fitting(pod).best(least_allocated)

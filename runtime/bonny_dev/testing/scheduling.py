@@ -23,13 +23,14 @@ async def schedule(
     """The name of the node to which `scheduler` would bind `pod`; None when the pod would wait.
 
     It chooses among `nodes`, whatever its own `nodes()` says. `pods` are there already: those with a `spec.nodeName`
-    take room. The choice is checked as the operator does.
+    take room. The choice is checked as the operator does, with its `check`.
     Raises: `AssertionError` for a choice that is not one of `nodes`; what choosing raises.
     """
     # Loaded here: a repository may not carry the extra.
     from bonny.scheduler.assume import AssumeCache  # noqa: PLC0415
     from bonny.scheduler.choosing import select  # noqa: PLC0415
     from bonny.scheduler.nodes import Nodes  # noqa: PLC0415
+    from bonny.scheduler.scheduler import check_of  # noqa: PLC0415
     from bonny.scheduler.views import PodView  # noqa: PLC0415
 
     cache = AssumeCache()
@@ -37,8 +38,8 @@ async def schedule(
         cache.see_node(node["metadata"]["name"], _stored(node))
     for other in pods:
         cache.see_pod(PodView(_stored(other)))
-    view, candidates = PodView(_stored(pod)), Nodes(cache)
     made = scheduler()
+    view, candidates = PodView(_stored(pod)), Nodes(cache, check_of(made))
     async with made.lifespan():
         choice = await select(made, view, candidates)
     if choice is None:
@@ -47,7 +48,7 @@ async def schedule(
     chosen = candidates.named(name)
     if chosen is None:
         raise AssertionError(f"{scheduler.__name__} chose {name}, which is not one of {', '.join(cache.nodes)}")
-    return name if scheduler.check is None or scheduler.check(view, chosen) else None
+    return name if candidates.check(view, chosen) else None
 
 
 def _stored(resource: Resource) -> Item:

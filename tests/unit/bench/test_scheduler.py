@@ -11,6 +11,7 @@ from bench.scheduler import world
 from bench.scheduler.__main__ import SUITE
 from bench.scheduler.kube_scheduler import configuration
 from bench.scheduler.workloads import Bound
+from bonny.filters.demand import demand
 from bonny.resource import Resource
 from bonny.scheduler.views import PodView
 from tests.support.scheduling import item
@@ -27,13 +28,13 @@ def placed(name: str, node: str | None, *, cpu: str = "1", memory: str = "1Gi") 
 
 
 def test_pods_have_as_many_shapes_as_is_said_and_some_ask_for_more_than_resources() -> None:
-    demands = [PodView(item(pod(number))).demand for number in range(2 * world.SHAPES)]
+    demands = [demand(PodView(item(pod(number)))) for number in range(2 * world.SHAPES)]
 
     assert len(set(demands)) == world.SHAPES >= 50
     for field in ("ports", "tolerations", "selector", "terms"):
-        assert any(getattr(demand, field) for demand in demands), field
-    assert len({demand.constraints for demand in demands}) > 5
-    assert not any(demand.refusal for demand in demands)
+        assert any(getattr(each, field) for each in demands), field
+    assert len({each.constraints for each in demands}) > 5
+    assert not any(each.refusal for each in demands)
 
 
 def test_nodes_are_in_zones_and_some_are_kept_for_batch_work() -> None:

@@ -8,9 +8,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
+from bonny.filters import fits, free, requests, usage
+from bonny.filters.demand import demand
+from bonny.filters.fits import fits_ports, fits_resources
+from bonny.filters.room import Ledger, Usage
 from bonny.scheduler.assume import AssumeCache
-from bonny.scheduler.fits import fits, fits_ports, fits_resources
-from bonny.scheduler.views import PodView, Usage
+from bonny.scheduler.views import PodView
 from tests.support.effort import examples
 from tests.support.scheduling import item, node, pod, pod_view
 
@@ -19,6 +22,7 @@ NODES = ("n1", "n2")
 
 def cache(**fields: Any) -> AssumeCache:
     made = AssumeCache()
+    made.shapes.append(fits.shape)
     for name in NODES:
         made.see_node(name, item(node(name, **fields)))
     return made
@@ -29,13 +33,14 @@ def shown(name: str, *, version: int = 1, **fields: Any) -> PodView:
 
 
 def counted(cache: AssumeCache) -> set[str]:
-    """The nodes on which pods count. Usage of other nodes is kept only while they exist."""
-    assert all(usage.pods or name in cache.nodes for name, usage in cache._usage.items())
-    return {name for name, usage in cache._usage.items() if usage.pods}
+    """The nodes on which pods count. Pods and usage of other nodes are kept only while they exist."""
+    assert all(pods or name in cache.nodes for name, pods in cache.pods.items())
+    assert cache.derived(Ledger).usage.keys() <= cache.pods.keys()
+    return {name for name, pods in cache.pods.items() if pods}
 
 
 def free_cpu(known: AssumeCache) -> list[int]:
-    return [known.nodes[name].free["cpu"] for name in NODES]
+    return [free(known.nodes[name])["cpu"] for name in NODES]
 
 
 def test_a_chosen_node_counts_at_once() -> None:
@@ -138,7 +143,7 @@ def test_the_newest_version_of_a_pod_is_kept_and_no_other() -> None:
 
     known.see_pod(newest)
 
-    assert known.nodes["n1"].usage.pods == {"uid-p1": newest}
+    assert known.nodes["n1"].pods == {"uid-p1": newest}
     assert known._placed["uid-p1"][0] is newest
 
 
@@ -150,6 +155,7 @@ class Cluster(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.cache = cache(cpu="4", memory="8Gi", pods="3")
+        self.ledger = self.cache.derived(Ledger)
         self.expected: dict[str, tuple[str, PodView]] = {}
         """What counts, by a second bookkeeping that is as simple as can be."""
 
@@ -235,14 +241,14 @@ class Cluster(RuleBasedStateMachine):
         assert len(self.cache._placed) == len(self.expected)
         for name in NODES:
             here = [view for where, view in self.expected.values() if where == name]
-            usage = self.cache._usage.get(name, Usage())
-            assert name not in self.cache.nodes or self.cache.nodes[name].usage is usage
-            assert set(usage.pods) == {view.uid for view in here}
-            assert usage.requested["cpu"] == sum(view.requests.get("cpu", 0) for view in here)
-            assert usage.ports.total() == sum(len(view.demand.ports) for view in here)
-            assert usage.scored == (
-                sum(view.demand.scored[0] for view in here),
-                sum(view.demand.scored[1] for view in here),
+            taken = self.ledger.usage.get(name, Usage())
+            assert name not in self.cache.nodes or usage(self.cache.nodes[name]) is self.ledger.usage[name]
+            assert set(self.cache.pods.get(name, ())) == {view.uid for view in here}
+            assert taken.requested["cpu"] == sum(requests(view).get("cpu", 0) for view in here)
+            assert taken.ports.total() == sum(len(demand(view).ports) for view in here)
+            assert taken.scored == (
+                sum(demand(view).scored[0] for view in here),
+                sum(demand(view).scored[1] for view in here),
             )
 
     @invariant()
@@ -250,13 +256,13 @@ class Cluster(RuleBasedStateMachine):
         if self.foreign:
             return
         for known in self.cache.nodes.values():
-            assert all(amount >= 0 for amount in known.free.values())
-            assert all(count == 1 for count in known.usage.ports.values())
+            assert all(amount >= 0 for amount in free(known).values())
+            assert all(count == 1 for count in usage(known).ports.values())
 
     def teardown(self) -> None:
         for uid in list(self.expected):
             self.cache.pod_gone(uid)
-        assert (self.cache._placed, self.cache._repelling, counted(self.cache)) == ({}, {}, set())
+        assert (self.cache._placed, self.ledger._repelling, counted(self.cache)) == ({}, {}, set())
 
 
 TestCluster = Cluster.TestCase

@@ -1,22 +1,16 @@
-"""The sequence that a scheduler selects from, and what it remembers."""
+"""The sequence that a scheduler selects from."""
 
 from __future__ import annotations
 
 import random
 from typing import Any
-from unittest.mock import patch
 
-import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from bonny.scheduler import heap, least_allocated, most_allocated, nodes, views
+from bonny.errors import UsageError
 from bonny.scheduler.assume import AssumeCache
-from bonny.scheduler.fits import fits
-from bonny.scheduler.nodes import Nodes
-from bonny.scheduler.views import PodView
-from tests.support.effort import examples
+from bonny.scheduler.nodes import Check, Fit, FunctionCheck, Nodes, Unchecked
+from bonny.scheduler.views import NodeView, PodView
 from tests.support.scheduling import item, node, pod_view
 
 
@@ -32,7 +26,7 @@ def names(found: Any) -> list[str]:
 
 
 def test_it_is_a_sequence_of_all_nodes() -> None:
-    known = Nodes(cluster(3))
+    known = Nodes(cluster(3), Unchecked())
 
     assert names(known) == ["n0", "n1", "n2"]
     assert (len(known), known[1].name, names(known[1:])) == (3, "n1", ["n1", "n2"])
@@ -41,227 +35,30 @@ def test_it_is_a_sequence_of_all_nodes() -> None:
 
 def test_a_node_that_comes_changes_or_goes_does_so_here() -> None:
     cache = cluster(2)
-    known = Nodes(cache)
+    known = Nodes(cache, Unchecked())
 
     cache.see_node("n2", item(node("n2")))
     cache.see_node("n0", None)
     cache.see_node("n1", item(node("n1", cpu="8"), version=2))
 
     assert names(known) == ["n1", "n2"]
-    assert [view.allocatable["cpu"] for view in known] == [8000, 4000]
+    assert [view["status"]["allocatable"]["cpu"] for view in known] == ["8", "4"]
     assert known.named("n0") is None
 
 
 def test_who_iterates_may_wait_while_nodes_come_and_go() -> None:
     cache = cluster(3)
     found = []
-    for view in Nodes(cache):
+    for view in Nodes(cache, Unchecked()):
         found.append(view.name)
         cache.see_node("n2", None)
 
     assert found == ["n0", "n1", "n2"]
 
 
-def test_only_members_are_in_it() -> None:
-    cache, members = cluster(3), {"n0", "n2"}
-    known = Nodes(cache, member=members.__contains__)
-    assert names(known) == ["n0", "n2"]
-
-    members.add("n1")
-    members.remove("n0")
-    for name in ("n0", "n1"):
-        known.touch(name)
-
-    assert sorted(names(known)) == ["n1", "n2"]
-    assert sorted(names(known.fitting(pod_view(cpu="1")))) == ["n1", "n2"]
-
-
-def test_what_is_not_looked_at_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = Nodes(cluster(50))
-    decoded: list[bytes] = []
-    decode = views._decode_node
-    monkeypatch.setattr(views, "_decode_node", lambda raw: decoded.append(raw) or decode(raw))
-    monkeypatch.setattr(msgspec.json, "decode", lambda *_: pytest.fail("a whole object was decoded"))
-
-    assert len([view for view in known if view.labels["kubernetes.io/hostname"] == "n7"]) == 1
-    assert decoded == []
-    assert known[7].allocatable["cpu"] == 4000
-    assert known[7].taints == ()
-    assert len(decoded) == 1
-
-
-def test_it_holds_the_same_views_however_often_it_is_asked() -> None:
-    known = Nodes(cluster(3))
-
-    assert list(known) == list(known.fitting(pod_view())) == list(known)
-
-
-def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
-    """The nodes about which a function is asked from now on."""
-    asked: list[str] = []
-    function = getattr(nodes, name)
-
-    def counting(*arguments: Any) -> Any:
-        asked.append(arguments[-1].name)
-        return function(*arguments)
-
-    monkeypatch.setattr(nodes, name, counting)
-    return asked
-
-
-def test_pods_of_one_shape_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    as_such, by_room = counted(monkeypatch, "fits_spec"), counted(monkeypatch, "fits_room")
-    cache = cluster(100)
-    known = Nodes(cache)
-    for number in range(20):
-        one = pod_view(f"p{number}", cpu="100m")
-        best = known.fitting(one).best(most_allocated)
-        assert best is not None
-        cache.assume(one, best.name)
-
-    assert len(as_such) == 100
-    assert len(by_room) == 100 + 19
-
-
-def test_the_emptiest_is_found_for_all_shapes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    as_such, by_room = counted(monkeypatch, "fits_spec"), counted(monkeypatch, "fits_room")
-    looked_at = counted(monkeypatch, "fullness")
-    cache = cluster(100)
-    known = Nodes(cache)
-    for number in range(20):
-        one = pod_view(f"p{number}", cpu=f"{number + 1}m")
-        best = known.fitting(one).best(least_allocated)
-        assert best is not None
-        cache.assume(one, best.name)
-
-    assert (len(as_such), len(by_room), len(looked_at)) == (100, 20, 100 + 19)
-
-
-def test_the_best_node_is_found_behind_many_emptier_ones_without_room() -> None:
-    """They have memory, of which the pod wants little, and no CPU."""
-    cache = cluster(2 * nodes.MOST_PASSED + 2, cpu="4", memory="8Gi")
-    for number in range(2 * nodes.MOST_PASSED):
-        cache.assume(pod_view(f"busy{number}", cpu="3500m", memory="1Mi"), f"n{number}")
-    right, fuller = 2 * nodes.MOST_PASSED, 2 * nodes.MOST_PASSED + 1
-    cache.assume(pod_view("large", cpu="1", memory="7Gi"), f"n{right}")
-    cache.assume(pod_view("larger", cpu="1", memory="7900Mi"), f"n{fuller}")
-    known = Nodes(cache)
-
-    assert known.fitting(pod_view(cpu="1", memory="1Mi")).best(least_allocated) is known.named(f"n{right}")
-
-
-def test_where_every_node_has_another_size_the_best_is_found_among_all() -> None:
-    cache = AssumeCache()
-    for number in range(3 * nodes.MOST_SIZES):
-        cache.see_node(f"n{number}", item(node(f"n{number}", cpu=str(2 ** (number // 8) + number))))
-    known, one = Nodes(cache), pod_view(cpu="1")
-
-    best = known.fitting(one).best(least_allocated)
-
-    assert best is not None
-    assert least_allocated(one, best) == max(least_allocated(one, view) for view in known)
-
-
-def test_nodes_that_differ_by_kilobytes_are_of_one_size() -> None:
-    cache = AssumeCache()
-    for number in range(3 * nodes.MOST_SIZES):
-        cache.see_node(f"n{number}", item(node(f"n{number}", memory=f"{32_880_964 + 8 * number}Ki")))
-    known = Nodes(cache)
-
-    assert known.fitting(pod_view(cpu="1")).best(least_allocated) is not None
-    (constraints,) = known._constraints.values()
-    assert len(constraints.rankings) == 1
-    assert known._shapes == {}
-
-
-def test_the_best_of_equals_is_the_one_that_rested_longest() -> None:
-    cache = cluster(3)
-    known = Nodes(cache)
-    chosen = []
-    for number in range(6):
-        one = pod_view(f"p{number}", cpu="1")
-        best = known.fitting(one).best(least_allocated)
-        assert best is not None
-        cache.assume(one, best.name)
-        chosen.append(best.name)
-
-    assert sorted(chosen[:3]) == sorted(chosen[3:]) == ["n0", "n1", "n2"]
-
-
-def test_nothing_fits_into_nothing() -> None:
-    assert Nodes(AssumeCache()).fitting(pod_view()).best(least_allocated) is None
-    assert not Nodes(cluster(1)).fitting(pod_view(cpu="9"))
-
-
-LONER = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "noisy"}}}
-
-
-def test_the_best_node_is_none_from_which_pods_that_run_keep_this_one_away() -> None:
-    cache = cluster(2)
-    known = Nodes(cache)
-    required = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [LONER]}}
-    cache.assume(pod_view("loner", affinity=required), "n0")
-    cache.assume(pod_view("big", cpu="3"), "n1")
-
-    best = known.fitting(pod_view(cpu="1", labels={"app": "noisy"})).best(least_allocated)
-
-    assert best is known.named("n1")
-    assert known.fitting(pod_view(cpu="1")).best(least_allocated) is known.named("n0")
-
-
-def test_functions_that_are_made_anew_for_each_pod_fill_no_memory() -> None:
-    known = Nodes(cluster(3))
-    for number in range(50):
-        known.fitting(pod_view(cpu="1")).best(lambda pod, view, number=number: float(number))  # type: ignore[misc]
-
-    (shape,) = known._shapes.values()
-    assert len(shape.rankings) == nodes.MOST_SCORES
-
-
-def test_shapes_that_were_not_asked_for_lately_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "CACHED_RESULTS", 0)
-    known = Nodes(cluster(2))
-    for cpu in range(1, 100):
-        assert known.fitting(pod_view(cpu=f"{cpu}m"))
-
-    assert len(known._shapes) == nodes.FEWEST_SHAPES
-
-
-def test_nodes_under_ever_new_names_fill_no_memory() -> None:
-    cache = cluster(2)
-    known = Nodes(cache)
-    one = pod_view(cpu="1")
-    for number in range(2, 1000):
-        cache.see_node(f"n{number}", item(node(f"n{number}")))
-        cache.see_node(f"n{number - 2}", None)
-        assert names(known.fitting(one)) == [f"n{number - 1}", f"n{number}"]
-        assert known.fitting(one).best(least_allocated) is not None
-        assert known.fitting(one).best(most_allocated) is not None
-
-    (shape,), (constraints,) = known._shapes.values(), known._constraints.values()
-    (ranking,) = constraints.rankings.values()
-    assert len(known._changed) == 2
-    assert len(shape.fits) == len(constraints.fits) == 2
-    assert len(shape.rankings[most_allocated]._items) <= 2 * 3 + heap.SLACK + 1
-    assert len(ranking._items) <= 2 * 3 + heap.SLACK + 1
-
-
-def test_a_size_counts_only_while_there_is_a_node_of_it() -> None:
-    cache = cluster(1)
-    known = Nodes(cache)
-    for number in range(3 * nodes.MOST_SIZES):
-        cache.see_node("n1", item(node("n1", cpu=str(2**number))))
-        assert known.fitting(pod_view(cpu="1m")).best(least_allocated) is not None
-        cache.see_node("n1", None)
-
-    (constraints,) = known._constraints.values()
-    assert len(constraints.rankings) <= 2
-    assert known._shapes == {}
-
-
 def test_nodes_of_others_that_come_and_go_fill_no_memory() -> None:
     cache = cluster(2)
-    known = Nodes(cache, member={"n0", "n1"}.__contains__)
+    known = Nodes(cache, Unchecked(), member={"n0", "n1"}.__contains__)
     for number in range(2, 1000):
         cache.see_node(f"n{number}", item(node(f"n{number}")))
         cache.assume(pod_view(f"p{number}"), f"n{number}")
@@ -273,7 +70,7 @@ def test_nodes_of_others_that_come_and_go_fill_no_memory() -> None:
 
 def test_changes_are_told_once() -> None:
     cache = cluster(3)
-    known = Nodes(cache)
+    known = Nodes(cache, Unchecked())
     cache.see_node("n1", item(node("n1", cpu="8"), version=2))
     cache.assume(pod_view(), "n2")
     cache.assume(pod_view("p2"), "not-here")
@@ -282,50 +79,35 @@ def test_changes_are_told_once() -> None:
     assert known.changed_since(known.changes) == []
 
 
-STEPS = st.lists(
-    st.one_of(
-        st.tuples(st.just("ask"), st.integers(0, 3), st.none()),
-        st.tuples(st.just("assume"), st.integers(0, 3), st.integers(0, 4)),
-        st.tuples(st.just("give back"), st.integers(0, 3), st.none()),
-        st.tuples(st.just("node"), st.integers(0, 4), st.sampled_from(["1", "2", "4", "cordoned", None])),
-    ),
-    max_size=40,
-)
-SIZES = ("100m", "1", "2", "3")
+def test_a_function_is_a_check_and_says_which_nodes_fit() -> None:
+    check = FunctionCheck(lambda pod, view: view.name != "n1", Fit("node(s) are n1"))
+    known = Nodes(cluster(3), check)
+
+    fitting = known.fitting(pod_view())
+
+    assert names(fitting) == ["n0", "n2"]
+    assert fitting.best(lambda pod, view: float(view.name[1])) is known.named("n2")
+    assert check(pod_view(), known[1]).reasons == ("node(s) are n1",)
 
 
-@given(steps=STEPS, score=st.sampled_from([least_allocated, most_allocated]), passed=st.sampled_from([1, 16]))
-@settings(max_examples=examples(400))
-def test_what_is_remembered_is_what_a_fresh_look_would_find(
-    steps: list[tuple[str, int, Any]], score: nodes.Score, passed: int
-) -> None:
-    cache = cluster(5, cpu="2")
-    with patch.object(nodes, "MOST_PASSED", passed):
-        play(cache, steps, score)
+def test_where_no_node_passes_the_check_none_is_the_best() -> None:
+    known = Nodes(cluster(3), FunctionCheck(lambda pod, view: False, Fit("no")))
+
+    assert known.fitting(pod_view()).best(lambda pod, view: 0.0) is None
 
 
-def play(cache: AssumeCache, steps: list[tuple[str, int, Any]], score: nodes.Score) -> None:
-    known = Nodes(cache)
-    assumed: list[PodView] = []
-    for number, (what, first, second) in enumerate(steps):
-        match what:
-            case "assume":
-                one = pod_view(f"p{number}", cpu=SIZES[first])
-                cache.assume(one, f"n{second}")
-                assumed.append(one)
-            case "give back" if assumed:
-                cache.give_back(assumed.pop(first % len(assumed)).uid)
-            case "node":
-                cpu = "4" if second == "cordoned" else second
-                changed = node(f"n{first}", cpu=cpu, unschedulable=second == "cordoned") if second else None
-                cache.see_node(f"n{first}", item(changed) if changed else None)
-        picky: dict[str, Any] = {"nodeSelector": {"kubernetes.io/hostname": "n0"}} if number % 3 == 0 else {}
-        asked = pod_view(cpu=SIZES[first % len(SIZES)], **picky)
-        fresh = [view for view in cache.nodes.values() if fits(asked, view)]
-        best = known.fitting(asked).best(score)
+def test_a_scheduler_without_a_check_cannot_ask_which_nodes_fit() -> None:
+    with pytest.raises(UsageError, match=r"nodes\.fitting asks the check .* set `check = fits`, from bonny\.filters"):
+        Nodes(cluster(1), Unchecked()).fitting(pod_view())
 
-        assert set(known.fitting(asked)) == set(fresh)
-        assert (best is None) == (not fresh)
-        if best is not None:
-            assert best in fresh
-            assert score(asked, best) == pytest.approx(max(score(asked, view) for view in fresh))
+
+def test_a_check_that_knows_nothing_more_lets_every_change_wake_every_pod() -> None:
+    class Own(Check):
+        def __call__(self, pod: PodView, node: NodeView) -> Fit:
+            return Fit()
+
+    known = Nodes(cluster(1), Own())
+
+    assert Own().shape(pod_view("a")) == Own().shape(pod_view("b", labels={"a": "b"}))
+    assert Own().may_fit(pod_view(), known[0])
+    assert Own().epoch(known) == Own().epoch(Nodes(cluster(2), Own()))

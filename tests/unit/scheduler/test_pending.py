@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bonny.filters import fits
 from bonny.scheduler import heap
 from bonny.scheduler.heap import SLACK
 from bonny.scheduler.pending import PARKED_SECONDS, Pending, PodState
@@ -43,7 +44,7 @@ def taken_from(pending: Pending, *, now: float) -> str | None:
 
 
 def queue(**orders: Order) -> Pending:
-    pending = Pending()
+    pending = Pending(fits.shape)
     for uid, order in orders.items():
         add(pending, uid, order)
     return pending
@@ -64,7 +65,7 @@ def test_the_highest_priority_is_first_and_of_equals_the_oldest() -> None:
 
 @given(orders=st.lists(st.tuples(st.integers(-3, 3), st.sampled_from([OLD, NEW])), max_size=20))
 def test_pods_are_taken_in_order_each_once(orders: list[Order]) -> None:
-    pending = Pending()
+    pending = Pending(fits.shape)
     for number, order in enumerate(orders):
         add(pending, str(number), order)
         add(pending, str(number), order)
@@ -176,7 +177,7 @@ STEPS = st.lists(
 
 @given(steps=STEPS)
 def test_no_pod_is_lost_and_none_is_handed_out_twice(steps: list[tuple[str, int]]) -> None:
-    pending, known, taken, now = Pending(), set[str](), set[str](), 0.0
+    pending, known, taken, now = Pending(fits.shape), set[str](), set[str](), 0.0
     for what, number in steps:
         uid = str(number)
         match what:
@@ -228,7 +229,7 @@ def test_pods_that_come_and_go_or_change_leave_nothing_behind(parked: bool) -> N
 )
 def test_taking_out_void_places_changes_no_order(steps: list[tuple[str, int]]) -> None:
     """Against the same queue that never takes them out."""
-    swept, kept = Pending(), Pending()
+    swept, kept = Pending(fits.shape), Pending(fits.shape)
     now, taken = 0.0, set[str]()
     with pytest.MonkeyPatch.context() as patch:
         for step, number in steps:

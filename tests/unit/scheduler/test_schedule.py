@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bonny.filters import fits
 from bonny.scheduler import Choice, Nodes, PodView, Scheduler
 from bonny_dev import testing
 from tests.support.scheduling import node, pod
@@ -16,6 +17,7 @@ class First(Scheduler):
     """Chooses the first node, whether the pod fits or not."""
 
     name = "first"
+    check = fits
 
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
         return next(iter(nodes), None)

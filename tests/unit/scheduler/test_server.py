@@ -16,10 +16,11 @@ from bonny.core.objects import Failure
 from bonny.engine.stream import Stream
 from bonny.errors import BonnyError, OptionError
 from bonny.events import Event
+from bonny.filters import fits, free, least_allocated
 from bonny.kinds import Kind
 from bonny.resource import Resource
 from bonny.run.supervisor import ended
-from bonny.scheduler import Scheduler, least_allocated
+from bonny.scheduler import Scheduler
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.pending import PodState
 from bonny.scheduler.scheduler import Choice
@@ -42,6 +43,7 @@ class Choosy(Scheduler):
     """The emptiest node; binds as the test says."""
 
     name = "choosy"
+    check = fits
 
     def __init__(self, *answers: Exception | None) -> None:
         self.answers = list(answers)
@@ -169,7 +171,7 @@ async def test_a_bound_pod_counts_as_assumed_until_the_stream_shows_it() -> None
         bench.shows(POD, "MODIFIED", waiting("p1", labels={"late": "yes"}))
         assert sum(at_work.statistics().values()) == 1
         bench.shows(POD, "MODIFIED", waiting("p1", node="n1"))
-        assert at_work._bound == set()
+        assert at_work.cycle.bound == set()
         bench.shows(POD, "DELETED", waiting("p1", node="n1"))
 
         await until(lambda: len(choosy.bound) == 2)
@@ -190,7 +192,7 @@ async def test_a_cancellation_that_comes_with_a_change_is_not_lost() -> None:
 
 
 def counts(at_work: SchedulerServer) -> dict[str, int]:
-    return {result: seconds.count for result, seconds in at_work.meters.seconds.items() if seconds.count}
+    return {result: seconds.count for result, seconds in at_work.cycle.meters.seconds.items() if seconds.count}
 
 
 async def test_attempts_are_counted_by_how_they_ended() -> None:
@@ -204,8 +206,11 @@ async def test_attempts_are_counted_by_how_they_ended() -> None:
         await until(lambda: at_work.statistics()[PodState.PARKED] == 1)
 
     assert counts(at_work) == {"error": 1, "scheduled": 1, "unschedulable": 1}
-    assert at_work.meters.choices.count == 3
-    assert {status: seconds.count for status, seconds in at_work.meters.bindings.items()} == {"Success": 1, "Error": 1}
+    assert at_work.cycle.meters.choices.count == 3
+    assert {status: seconds.count for status, seconds in at_work.cycle.meters.bindings.items()} == {
+        "Success": 1,
+        "Error": 1,
+    }
 
 
 async def test_a_selection_that_raises_is_an_attempt_with_an_error() -> None:
@@ -258,7 +263,7 @@ async def test_an_unknown_outcome_keeps_the_room_and_posts_the_same_binding_agai
         await until(lambda: at_work.statistics()[PodState.WAITING] == 1)
         # A better node does not matter: the pod may be bound to the first one already.
         bench.shows(NODE, "ADDED", node("n2", cpu="64"))
-        assert at_work.nodes[0].free["cpu"] == 0
+        assert free(at_work.nodes[0])["cpu"] == 0
 
         await until(lambda: len(choosy.bound) == 2)
     assert choosy.bound == [("p1", "n1"), ("p1", "n1")]
@@ -280,7 +285,7 @@ async def test_a_binding_of_unknown_outcome_is_not_posted_again_for_a_node_that_
 
         await until(lambda: len(choosy.bound) == 2)
     assert choosy.bound == [("p1", "n1"), ("p1", "n2")]
-    assert len(at_work._cache._placed) == 1
+    assert len(at_work.nodes.cache._placed) == 1
 
 
 @pytest.mark.usefixtures("_patient")
@@ -291,7 +296,7 @@ async def test_a_refused_binding_gives_the_room_back_and_is_tried_again(error: E
     at_work = bench.begins(node("n1", cpu="1"), pods=(waiting("p1"),))
     async with At(at_work):
         await until(lambda: at_work.statistics()[PodState.WAITING] == 1)
-        assert at_work.nodes[0].free["cpu"] == 1000
+        assert free(at_work.nodes[0])["cpu"] == 1000
 
         await until(lambda: len(choosy.bound) == 2)
     assert bench.events[0][1].message.startswith("Binding rejected: ")
@@ -317,7 +322,7 @@ async def test_a_pod_that_is_gone_is_no_error() -> None:
     async with At(at_work):
         await until(lambda: choosy.bound and not sum(at_work.statistics().values()))
 
-    assert at_work.nodes[0].free["cpu"] == 1000
+    assert free(at_work.nodes[0])["cpu"] == 1000
     assert bench.events == []
     assert [name for name, *_ in bench.told if ".binding." in name] == []
 
@@ -334,7 +339,7 @@ async def test_a_pod_that_is_recreated_while_its_binding_is_on_its_way_is_not_lo
         choosy.go_on.set()
 
         await until(lambda: len(choosy.bound) == 2)
-    assert list(at_work._cache._placed) == ["second"]
+    assert list(at_work.nodes.cache._placed) == ["second"]
 
 
 async def test_what_the_server_said_before_a_restore_does_not_hold_any_longer() -> None:

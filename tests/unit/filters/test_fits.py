@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from bonny.scheduler.assume import AssumeCache
-from bonny.scheduler.fits import (
-    Fit,
-    fits,
+from bonny.filters import fits
+from bonny.filters.fits import (
     fits_affinity,
     fits_ports,
     fits_resources,
@@ -17,6 +15,8 @@ from bonny.scheduler.fits import (
     fits_shape,
     fits_taints,
 )
+from bonny.scheduler import Fit
+from bonny.scheduler.assume import AssumeCache
 from tests.support.scheduling import item, node, node_view, pod_view, requesting
 
 NO_SCHEDULE = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}

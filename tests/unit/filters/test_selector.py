@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bonny.core.selector import Requirement
-from bonny.scheduler.demand import Term, required_names
+from bonny.filters.demand import Term, required_names
 
 
 def field(operator: str, *values: str) -> Requirement:

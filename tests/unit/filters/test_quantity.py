@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bonny.errors import InvalidObject
-from bonny.scheduler.quantity import milli, nano, whole
+from bonny.filters.quantity import milli, nano, whole
 
 UNITS = {
     "n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "": Fraction(1), "k": Fraction(10**3),

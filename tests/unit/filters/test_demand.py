@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from bonny.filters import requests
+from bonny.filters.demand import demand
 from bonny.resource import Resource
 from tests.support.scheduling import pod_view, requesting
 
@@ -21,31 +23,31 @@ def sidecar(cpu: str, **fields: Any) -> Resource:
 def test_containers_run_together() -> None:
     pod = pod_view(containers=[container("100m", "1Gi"), container("1.5", "64Mi")])
 
-    assert pod.requests == {"cpu": 1600, "memory": 2**30 + 2**26}
+    assert requests(pod) == {"cpu": 1600, "memory": 2**30 + 2**26}
 
 
 def test_init_containers_run_one_after_the_other_and_the_larger_counts() -> None:
     pod = pod_view(initContainers=[container("2"), container("3")], containers=[container("1", "1Gi")])
 
-    assert pod.requests == {"cpu": 3000, "memory": 2**30}
+    assert requests(pod) == {"cpu": 3000, "memory": 2**30}
 
 
 def test_sidecars_run_with_what_comes_after_them() -> None:
     pod = pod_view(initContainers=[container("5"), sidecar("1"), container("5")], containers=[container("2")])
 
-    assert pod.requests == {"cpu": 6000}
+    assert requests(pod) == {"cpu": 6000}
 
 
 def test_sidecars_run_with_the_containers() -> None:
     pod = pod_view(initContainers=[sidecar("1"), sidecar("2")], containers=[container("2")])
 
-    assert pod.requests == {"cpu": 5000}
+    assert requests(pod) == {"cpu": 5000}
 
 
 def test_overhead_comes_on_top() -> None:
     pod = pod_view(cpu="1", overhead={"cpu": "250m", "memory": "120Mi"})
 
-    assert pod.requests == {"cpu": 1250, "memory": 120 * 2**20}
+    assert requests(pod) == {"cpu": 1250, "memory": 120 * 2**20}
 
 
 def test_requests_of_the_pod_take_the_place_of_its_containers() -> None:
@@ -55,22 +57,22 @@ def test_requests_of_the_pod_take_the_place_of_its_containers() -> None:
         overhead={"cpu": "100m"},
     )
 
-    assert pod.requests == {"cpu": 600, "memory": 2**30, "example.com/gpu": 1, "hugepages-2Mi": 2**22}
+    assert requests(pod) == {"cpu": 600, "memory": 2**30, "example.com/gpu": 1, "hugepages-2Mi": 2**22}
 
 
 def test_requests_are_in_the_order_in_which_kube_scheduler_names_them() -> None:
     asked = {"b.example.com/x": "1", "a.example.com/x": "1", "ephemeral-storage": "1", "memory": "1", "cpu": "1"}
     pod = pod_view(containers=[requesting(asked)])
 
-    names = [name for name, _ in pod.demand.requests]
+    names = [name for name, _ in demand(pod).requests]
     assert names == ["cpu", "memory", "ephemeral-storage", "a.example.com/x", "b.example.com/x"]
 
 
 def test_a_container_without_requests_counts_as_a_small_one_for_scores_only() -> None:
     pod = pod_view(containers=[requesting({}), requesting({"cpu": "0"}), container("1", "1Gi")])
 
-    assert pod.requests == {"cpu": 1000, "memory": 2**30}
-    assert pod.demand.scored == (1100, 2 * 200 * 2**20 + 2**30)
+    assert requests(pod) == {"cpu": 1000, "memory": 2**30}
+    assert demand(pod).scored == (1100, 2 * 200 * 2**20 + 2**30)
 
 
 def resized(*, infeasible: bool = False) -> dict[str, Any]:
@@ -80,12 +82,12 @@ def resized(*, infeasible: bool = False) -> dict[str, Any]:
 
 
 def test_while_a_resize_is_under_way_the_largest_amount_counts() -> None:
-    assert pod_view(cpu="1", status=resized()).requests == {"cpu": 3000}
-    assert pod_view(cpu="4", status=resized()).requests == {"cpu": 4000}
+    assert requests(pod_view(cpu="1", status=resized())) == {"cpu": 3000}
+    assert requests(pod_view(cpu="4", status=resized())) == {"cpu": 4000}
 
 
 def test_what_an_infeasible_resize_wants_does_not_count() -> None:
-    assert pod_view(cpu="4", status=resized(infeasible=True)).requests == {"cpu": 3000}
+    assert requests(pod_view(cpu="4", status=resized(infeasible=True))) == {"cpu": 3000}
 
 
 def test_host_ports_are_those_of_containers_and_sidecars() -> None:
@@ -99,7 +101,7 @@ def test_host_ports_are_those_of_containers_and_sidecars() -> None:
         ],
     )
 
-    assert pod.demand.ports == (("10.0.0.1", "UDP", 2), ("0.0.0.0", "TCP", 3))
+    assert demand(pod).ports == (("10.0.0.1", "UDP", 2), ("0.0.0.0", "TCP", 3))
 
 
 def test_pods_of_one_template_have_one_demand() -> None:
@@ -109,7 +111,7 @@ def test_pods_of_one_template_have_one_demand() -> None:
         for number in range(2)
     )
 
-    assert first.demand is second.demand
+    assert demand(first) is demand(second)
 
 
 TERM = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "x"}}}
@@ -133,7 +135,7 @@ TERM = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels"
     ],
 )
 def test_a_pod_that_asks_for_what_is_not_honoured_says_so(asked: dict[str, Any], named: str) -> None:
-    assert named in pod_view(**asked).demand.refusal
+    assert named in demand(pod_view(**asked)).refusal
 
 
 @pytest.mark.parametrize(
@@ -152,4 +154,4 @@ def test_a_pod_that_asks_for_what_is_not_honoured_says_so(asked: dict[str, Any],
     ],
 )
 def test_what_is_only_preferred_or_binds_to_no_node_is_no_reason_to_wait(asked: dict[str, Any]) -> None:
-    assert pod_view(**asked).demand.refusal == ""
+    assert demand(pod_view(**asked)).refusal == ""

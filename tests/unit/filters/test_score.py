@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bonny.scheduler import balanced, least_allocated, most_allocated, spread
+from bonny.filters import balanced, fits, least_allocated, most_allocated, spread
 from bonny.scheduler.assume import AssumeCache
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.views import PodView
@@ -58,7 +58,7 @@ def zones(*where: tuple[str, PodView]) -> Nodes:
         cache.see_node(name, item(node(name, labels={"zone": zone} if zone else {})))
     for name, there in where:
         cache.assume(there, name)
-    return Nodes(cache)
+    return Nodes(cache, fits)
 
 
 def of_set(name: str, **metadata: Any) -> PodView:
