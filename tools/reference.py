@@ -166,12 +166,20 @@ PAGES: Final = (
         "bonny/scheduler/__init__.py",
         (
             Part("bonny/scheduler/scheduler.py", ("Scheduler",), signed=True, methods=True, one_example=True),
-            Part("bonny/scheduler/views.py", ("PodView", "NodeView", "Usage"), methods=True, one_example=True),
+            Part("bonny/scheduler/views.py", ("PodView", "NodeView"), methods=True, one_example=True),
             Part("bonny/scheduler/nodes.py", ("Nodes", "Fitting"), signed=True, methods=True, one_example=True),
-            Part("bonny/scheduler/score.py", SCORES, signed=True),
-            Part("bonny/scheduler/fits.py", ("fits",), signed=True),
-            Part("bonny/scheduler/fits.py", ("Fit",)),
+            Part("bonny/scheduler/nodes.py", ("Fit",)),
             Part("bonny/scheduler/binding.py", ("Binding",), methods=True, one_example=True),
+        ),
+    ),
+    Page(
+        "filters",
+        "Filters and scores of schedulers",
+        "bonny/filters/__init__.py",
+        (
+            Part("bonny/filters/index.py", ("Fits",), one_example=True),
+            Part("bonny/filters/room.py", ("Usage",), one_example=True),
+            Part("bonny/filters/score.py", SCORES, signed=True),
         ),
     ),
     Page(

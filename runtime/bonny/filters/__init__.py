@@ -7,7 +7,8 @@
         def select_node_for_pod(self, pod, nodes):
             return nodes.fitting(pod).best(least_allocated)
 
-Single filters are in `bonny.filters.fits`.
+`requests(pod)` is the demand of a pod; `allocatable(node)`, `free(node)`, `usage(node)` and `taints(node)` are the room
+of a node: CPU in thousandths, everything else in units (bytes, devices). Single filters are in `bonny.filters.fits`.
 """
 
 from .demand import requests as requests

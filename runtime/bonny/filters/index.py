@@ -169,8 +169,11 @@ class CachedFitting(Fitting):
         return super().best(score) if best is not None and repels(best, self._pod) else best
 
 
-class Filters(Check):
-    """All filters, the anti-affinity of running pods included."""
+class Fits(Check):
+    """`fits`, its only instance: all filters, the anti-affinity of running pods included.
+
+    A pod that asks for something that is not supported fits on no node, so it is never misplaced.
+    """
 
     def __call__(self, pod: PodView, node: NodeView) -> Fit:
         fit = fits_shape(pod, node)
@@ -193,4 +196,4 @@ class Filters(Check):
         return nodes.cache.derived(Ledger).lifted
 
 
-fits: Final = Filters()
+fits: Final = Fits()

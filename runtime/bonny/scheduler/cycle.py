@@ -32,6 +32,7 @@ from .views import NodeView, PodView
 # Longer than a request may take; a user's `bind` may wait for ever.
 BINDING_SECONDS: Final = 60.0
 
+# All decisions of a scheduler have one logger: the console of developers knows it.
 log = logging.getLogger("bonny.scheduler.server")
 
 

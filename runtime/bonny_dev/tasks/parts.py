@@ -107,7 +107,7 @@ def plan_scheduler(project: Project, name: str) -> Plan:
         )
     sample = {"samples/{name}.yaml": "scheduler_sample.yaml.j2"}
     values = {"class": class_name, "module": snake_case(class_name)}
-    return replace(_planned(project, name, "scheduler", values, more=sample), extras=("filters",))
+    return replace(_planned(project, name, "scheduler", values, more=sample), extras=("scheduler", "filters"))
 
 
 def plan_webhook(project: Project, of: str) -> Plan:
