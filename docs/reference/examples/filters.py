@@ -41,7 +41,7 @@ async def usage() -> None:
             return node
 
     there = pod("p0", cpu="3", on="n1")
-    assert await testing.schedule(Shown, pod("p1"), nodes=[node("n1")], pods=[there]) == "n1"
+    assert await testing.schedule(Shown, pod("p1", cpu="500m"), nodes=[node("n1")], pods=[there]) == "n1"
 
 
 async def least_allocated() -> None:
