@@ -60,6 +60,12 @@ def listed_extras(runtime: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
     return table
 
 
+def below(table: Mapping[str, Mapping[str, Any]], name: str) -> list[str]:
+    """The extras whose own folder, the first one, is also a folder of `name`: it is built on them."""
+    shared = table[name].get("folders", ())[1:]
+    return [other for other, each in table.items() if each.get("folders", ())[:1] and each["folders"][0] in shared]
+
+
 def _is_type(name: str) -> bool:
     return name.startswith("types/") and name != "types/__init__.py"
 

@@ -5,6 +5,7 @@ Three kinds of sets are tested: the default one, each extra alone, all together.
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -32,6 +33,18 @@ from bonny.scheduler import Scheduler
 
 class CheapNode(Scheduler):
     name = "cheap-node"
+""",
+    "filters": """
+from bonny.filters import fits, least_allocated
+from bonny.scheduler import Choice, Nodes, PodView, Scheduler
+
+
+class EmptyNode(Scheduler):
+    name = "empty-node"
+    check = fits
+
+    def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+        return nodes.fitting(pod).best(least_allocated)
 """,
     "webhooks": """
 from typing import Any
@@ -167,6 +180,23 @@ def test_the_core_names_no_extra(pristine: Path) -> None:
         if path.parent.name not in known and path.name != "extras.py"  # whose comment has an example
         for match in imports.finditer(path.read_text("utf-8"))
     }
+    assert found == set()
+
+
+def test_the_default_set_imports_only_its_own_extras(pristine: Path) -> None:
+    """The scheduler is there and the filters of schedulers are not, so nothing may need them."""
+    carried = {folder for name in listed_in(pristine) for folder in LISTED[name].get("folders", ())}
+    known = {folder for extra in LISTED.values() for folder in extra.get("folders", ())}
+    absent = known - carried
+    assert (carried, folders(pristine)) == ({"scheduler"}, {"scheduler"})
+    found = set()
+    for path in (pristine / "vendor/bonny").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+            below = {part for name in (module, *names) for part in name.split(".")} & absent
+            if below and not (path.parent.name == "servers" and below == {"cron"}):  # ticks load it by an option
+                found.add(f"{path.relative_to(pristine)}: {sorted(below)}")
     assert found == set()
 
 

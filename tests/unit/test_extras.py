@@ -44,7 +44,7 @@ def plugged() -> dict[str, Extra]:
 
 
 def test_each_folder_of_the_table_is_a_package_and_is_present() -> None:
-    assert FOLDERS == ["compat", "cron", "metrics_auth", "otel", "scheduler", "tls", "webhooks"]
+    assert FOLDERS == ["compat", "cron", "filters", "metrics_auth", "otel", "scheduler", "tls", "webhooks"]
     assert [folder for folder in FOLDERS if not (PACKAGE / folder / "__init__.py").is_file()] == []
     assert [name for name in listed() if not is_present(name)] == []
 
@@ -245,6 +245,8 @@ SENTENCE = "{what} needs the extra {extra}, which is not in vendor/: run `invoke
         (("scheduler",), "from bonny.scheduler import Scheduler\n", "`import bonny.scheduler`", "scheduler"),
         (("scheduler",), "from bonny import scheduler\n", "`import bonny.scheduler`", "scheduler"),
         (("scheduler",), "import bonny.scheduler.nodes\n", "`import bonny.scheduler`", "scheduler"),
+        (("filters",), "from bonny.filters import fits\n", "`import bonny.filters`", "filters"),
+        (("filters",), "from bonny import filters\n", "`import bonny.filters`", "filters"),
         (("webhooks",), "from bonny.webhooks import Admission\n", "`import bonny.webhooks`", "webhooks"),
         (("webhooks", "metrics_auth", "tls"), "import bonny.tls.secret\n", "`import bonny.tls`", "webhooks"),
         (("cron",), CRON, "the cron expression of task nightly", "cron"),

@@ -49,17 +49,17 @@ class State(NamedTuple):
 def states(project: Project) -> list[State]:
     """All extras, in the order of the table."""
     sources = wheel.sources()
-    users = _users(project)
+    users, table = _users(project), wheel.listed_extras(sources)
     return [
         State(
             name=name,
             purpose=each["purpose"],
             present=name in project.extras and all(_folder(project, folder).is_dir() for folder in _folders(each)),
-            lines=_lines(sources, (name,)),
+            lines=_lines(sources, name, beside=wheel.below(table, name)),
             packages=tuple(each.get("packages", ())),
             users=tuple(users.get(name, ())),
         )
-        for name, each in wheel.listed_extras(sources).items()
+        for name, each in table.items()
     ]
 
 
@@ -82,8 +82,9 @@ def add(project: Project, names: Sequence[str]) -> list[str]:
     """Add extras; returns a sentence for each. Raises: `UsageError` for a name that does not exist."""
     sources = wheel.sources()
     new = [name for name in dict.fromkeys(names) if name not in _known(sources, names) or name not in project.extras]
-    _carry(project, sources, [*project.extras, *new])
-    return [*(_added(sources, name) for name in new), *_next(sources, new)]
+    before = [*project.extras]
+    _carry(project, sources, [*before, *new])
+    return [*(_added(sources, name, beside=[*before, *new[:at]]) for at, name in enumerate(new)), *_next(sources, new)]
 
 
 def remove(project: Project, names: Sequence[str]) -> list[str]:
@@ -163,10 +164,10 @@ def _remove_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _added(sources: Mapping[str, bytes], name: str) -> str:
+def _added(sources: Mapping[str, bytes], name: str, *, beside: Sequence[str]) -> str:
     packages = wheel.listed_extras(sources)[name].get("packages", ())
     needs = f", and {', '.join(map(normal_name, packages))} in the image" if packages else ""
-    return f"added the extra {name}: {_lines(sources, (name,))} lines in vendor/bonny{needs}"
+    return f"added the extra {name}: {_lines(sources, name, beside=beside)} lines in vendor/bonny{needs}"
 
 
 def _next(sources: Mapping[str, bytes], names: Sequence[str]) -> Iterator[str]:
@@ -178,8 +179,9 @@ def _next(sources: Mapping[str, bytes], names: Sequence[str]) -> Iterator[str]:
         yield "next: `invoke lock`, if requirements.txt is there already: the image needs the packages"
 
 
-def _lines(sources: Mapping[str, bytes], names: Sequence[str]) -> int:
-    more = wheel.selected(sources, names).keys() - wheel.selected(sources, ()).keys()
+def _lines(sources: Mapping[str, bytes], name: str, *, beside: Sequence[str]) -> int:
+    """The code lines that the extra adds to those of the extras `beside` it."""
+    more = wheel.selected(sources, (*beside, name)).keys() - wheel.selected(sources, beside).keys()
     return sum(code_lines(sources[name].decode()) for name in more if name.endswith(".py"))
 
 
