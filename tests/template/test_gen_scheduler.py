@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ import pytest
 import yaml
 
 from bonny.errors import UsageError
+from bonny_dev import wheel
+from bonny_dev.lines import code_lines
 from bonny_dev.project import Project
 from bonny_dev.tasks.generate import plan_kind
 from bonny_dev.tasks.options import NewKind
 from bonny_dev.tasks.parts import plan_scheduler
 from tests.support.baking import bake, install, invoke
-from tests.support.generating import state
+from tests.support.generating import run_task, state
 from tests.template.conftest import ANSWER_SETS
 
 
@@ -96,6 +99,33 @@ def test_a_scheduler_named_like_a_word_of_python_gets_an_importable_module(proje
     texts = plan_scheduler(Project.at(project), "class").texts
 
     assert "src/widgets_operator/controllers/class_.py" in texts
+
+
+def test_the_task_adds_the_filters_and_says_with_how_many_lines(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = state(project)
+    assert run_task(project, "gen-scheduler cheap-node --dry-run") == 0
+    assert "the extra filters would be added" in capsys.readouterr().out.splitlines()
+    assert state(project) == before
+
+    assert run_task(project, "gen-scheduler cheap-node") == 0
+
+    said, after = capsys.readouterr().out, state(project)
+    own = wheel.selected(wheel.sources(), ("scheduler", "filters")).keys()
+    own -= wheel.selected(wheel.sources(), ("scheduler",)).keys()
+    lines = wheel_lines({name: after[f"vendor/bonny/{name}"] for name in own})
+    assert f"added the extra filters: {lines} lines in vendor/bonny" in said.splitlines()
+    assert {name for name in after.keys() - before.keys() if name.startswith("vendor/")} == {
+        f"vendor/bonny/{name}" for name in own
+    }
+    assert {name for name in before if after[name] != before[name]} == {"pyproject.toml", "vendor/bonny/CHECKSUMS"}
+    assert run_task(project, "gen-scheduler cheap-node") == 0
+    assert "nothing to do" in capsys.readouterr().out
+
+
+def wheel_lines(files: Mapping[str, str]) -> int:
+    return sum(code_lines(text) for name, text in files.items() if name.endswith(".py"))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,15 @@ from tests.support.loops import LOOPS
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
 NOT_LOADED = ("bonny_dev", "bonny.compat", "cryptography", "invoke", "jinja2", "opentelemetry", "pytest")
-EXTRAS = ("bonny.cron", "bonny.metrics_auth", "bonny.otel", "bonny.scheduler", "bonny.tls", "bonny.webhooks")
+EXTRAS = (
+    "bonny.cron",
+    "bonny.filters",
+    "bonny.metrics_auth",
+    "bonny.otel",
+    "bonny.scheduler",
+    "bonny.tls",
+    "bonny.webhooks",
+)
 # Of the extras that a repository carries, an operator that uses none loads those that a variable can switch on.
 DECLARED = {
     *("bonny.metrics_auth", "bonny.metrics_auth.extra", "bonny.metrics_auth.settings"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bonny.filters import fits
 from bonny.scheduler import heap
 from bonny.scheduler.heap import SLACK
+from bonny.scheduler.nodes import Unchecked
 from bonny.scheduler.pending import PARKED_SECONDS, Pending, PodState
 from bonny.scheduler.views import PodView
 from tests.support.scheduling import item, pod
@@ -85,6 +86,23 @@ def test_a_pod_that_was_tried_comes_back_after_ever_longer_waits() -> None:
         now = due
 
     assert waits == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+
+
+def test_a_pod_whose_spec_changed_does_not_wait_where_the_check_knows_no_shapes() -> None:
+    pending = Pending(Unchecked().shape)
+    versions = []
+    for generation in (1, 1, 2):
+        changed = pod("a")
+        changed["metadata"]["generation"] = generation
+        versions.append(PodView(item(changed, uid="a")))
+    pending.add(versions[0])
+    taken_from(pending, now=0.0)
+    pending.retry("a", now=0.0, parked=True)
+
+    pending.add(versions[1])
+    assert taken_from(pending, now=0.0) is None
+    pending.add(versions[2])
+    assert taken_from(pending, now=0.0) == "a"
 
 
 def test_the_servers_advice_is_a_floor() -> None:

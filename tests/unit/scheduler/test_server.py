@@ -611,6 +611,63 @@ async def test_a_pod_that_cannot_be_read_is_reported_and_holds_up_nobody(caplog:
     assert "a pod cannot be read" in caplog.text
 
 
+class Unchecked(Choosy):
+    """Chooses the first node with a label, whether the pod fits or not."""
+
+    check = None
+
+    def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+        return next((known for known in nodes if known.labels.get("chosen")), None)
+
+
+async def test_a_scheduler_without_a_check_binds_what_it_chooses_and_tries_again_when_a_node_changes() -> None:
+    unchecked = Unchecked()
+    bench = Bench(unchecked)
+    at_work = bench.begins(node("n1", cpu="1"), pods=(waiting("p1", cpu="64"),))
+    async with At(at_work):
+        await until(lambda: at_work.statistics()[PodState.PARKED] == 1)
+        assert bench.events[0][1].message == ("0/1 nodes are available: 1 node(s) were not chosen by scheduler choosy.")
+        assert at_work.unschedulable() == {"Selection": 1}
+        bench.shows(NODE, "MODIFIED", node("n1", cpu="1", labels={"chosen": "yes"}))
+
+        await until(lambda: unchecked.bound == [("p1", "n1")])
+
+
+async def test_a_scheduler_without_a_check_that_asks_which_nodes_fit_gets_one_sentence(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Asking(Choosy):
+        check = None
+
+    bench = Bench(Asking())
+    at_work = bench.begins(node("n1"), pods=(waiting("p1"),))
+    async with At(at_work):
+        await until(lambda: counts(at_work).get("error"))
+
+    (failed, *_) = [record for record in caplog.records if record.message == "choosing a node failed"]
+    assert "set `check = fits`, from bonny.filters" in str(vars(failed)["error"])
+
+
+async def test_an_own_check_is_asked_again_for_every_pod_when_a_node_changes() -> None:
+    class Labelled(Choosy):
+        @staticmethod
+        def check(pod: PodView, node: NodeView) -> bool:
+            return node.labels.get("for") == pod.name
+
+        def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice:
+            return next(iter(nodes.fitting(pod)), None)
+
+    labelled = Labelled()
+    bench = Bench(labelled)
+    at_work = bench.begins(node("n1"), pods=(waiting("p1"), waiting("p2")))
+    async with At(at_work):
+        await until(lambda: at_work.statistics()[PodState.PARKED] == 2)
+        assert at_work.unschedulable() == {"Check": 2}
+        bench.shows(NODE, "MODIFIED", node("n1", labels={"for": "p2"}))
+
+        await until(lambda: labelled.bound == [("p2", "n1")])
+
+
 async def test_a_list_is_asked_for_again_after_it_failed() -> None:
     class Listed(Choosy):
         calls = 0
