@@ -13,6 +13,7 @@ import pytest
 
 from bonny import Kind, Resource
 from bonny.filters import fits, free, least_allocated
+from bonny.filters.room import Ledger
 from bonny.scheduler import Binding, Scheduler
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.scheduler import Choice
@@ -576,12 +577,14 @@ def test_the_condition_is_written_once_however_often_the_pod_is_tried(sandbox: S
         (server,) = at_work.servers
 
         def try_again() -> None:
-            server._cache.lifted += 1
+            server.nodes.cache.derived(Ledger).lifted += 1
             server._wake.set()
 
         for count in (2, 3):
             at_work.do(try_again)
-            sandbox.eventually(lambda count=count: at_work.do(lambda: server._recorder.correlator.recorded) >= count)
+            sandbox.eventually(
+                lambda count=count: at_work.do(lambda: server.cycle._recorder.correlator.recorded) >= count
+            )
 
     after: Any = sandbox.get("v1", "Pod", "least-allocated-0")
     assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
@@ -594,16 +597,17 @@ def test_a_condition_that_was_decided_on_an_older_version_is_not_written(sandbox
         add_pods(sandbox, pods("least-allocated", 1, cpu="1"))
         until_placed(sandbox, 1)
         (server,) = at_work.servers
-        stale = sandbox.eventually(lambda: at_work.do(lambda: list(server._cache._placed.values())))[0][0]
+        stale = sandbox.eventually(lambda: at_work.do(lambda: list(server.nodes.cache._placed.values())))[0][0]
         label = {"metadata": {"labels": {"newer": "yes"}}}
         sandbox.request("PATCH", f"{PODS}/least-allocated-0", label, content_type=MERGE)
         sandbox.eventually(
             lambda: (
-                at_work.do(lambda: [known.labels for known, _ in server._cache._placed.values()]) == [{"newer": "yes"}]
+                at_work.do(lambda: [known.labels for known, _ in server.nodes.cache._placed.values()])
+                == [{"newer": "yes"}]
             )
         )
         late = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
-        at_work.do(lambda: server._spawn(server._write(stale, late)))
-        sandbox.eventually(lambda: not at_work.do(lambda: server._tasks))
+        at_work.do(lambda: server.cycle._spawn(server.cycle._write(stale, late)))
+        sandbox.eventually(lambda: not at_work.do(lambda: server.cycle.tasks))
 
     assert condition(sandbox, "least-allocated-0")["status"] == "True"

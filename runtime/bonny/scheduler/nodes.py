@@ -79,9 +79,8 @@ class Nodes(Derived, _LazySequence):
         self._changed = dict.fromkeys(self._views, 0)
         """The last change of each node, the newest at the end."""
 
+        # For filters: each is called with the name of a node that has another version, or is gone.
         self.forgetting: list[Callable[[str], None]] = []
-        """For filters: each is called with the name of a node that has another version, or is gone."""
-
         cache.listeners.append(self.touch)
 
     @cached_property

@@ -33,9 +33,10 @@ class Derived:
 
     def derived(self, compute: Callable[[Self], T]) -> T:
         """For filters: `compute(self)`, computed by the first call and kept with this object."""
-        if compute not in self._values:
-            self._values[compute] = compute(self)
-        value: T = self._values[compute]
+        try:
+            value: T = self._values[compute]
+        except KeyError:
+            value = self._values[compute] = compute(self)
         return value
 
 
@@ -154,5 +155,4 @@ class NodeView(_View):
         self.pods: Mapping[str, PodView] = pods
         """The pods on it, bound and assumed ones, by UID."""
 
-        self.cache = cache
-        """For filters."""
+        self.cache = cache  # for filters

@@ -207,10 +207,8 @@ async def test_attempts_are_counted_by_how_they_ended() -> None:
 
     assert counts(at_work) == {"error": 1, "scheduled": 1, "unschedulable": 1}
     assert at_work.cycle.meters.choices.count == 3
-    assert {status: seconds.count for status, seconds in at_work.cycle.meters.bindings.items()} == {
-        "Success": 1,
-        "Error": 1,
-    }
+    bindings = at_work.cycle.meters.bindings
+    assert {status: seconds.count for status, seconds in bindings.items()} == {"Success": 1, "Error": 1}
 
 
 async def test_a_selection_that_raises_is_an_attempt_with_an_error() -> None:
