@@ -140,7 +140,7 @@ class Fitting(_LazySequence):
 
 
 class Check:
-    """Base of filters. They override more than the call where they know more than a function tells."""
+    """Base of filters. They override more than the call where they know more than a function does."""
 
     def __call__(self, pod: PodView, node: NodeView) -> Fit:
         """Whether the pod may run on the node."""

@@ -147,7 +147,7 @@ class Pending:
         return {state: counts[state] for state in PodState}
 
     def _matters(self, pod: PodView) -> tuple[Hashable, Mapping[str, str], int]:
-        """What may let a pod fit that did not fit before. Servers before Kubernetes 1.33 keep no generation."""
+        """Properties whose change may let a pod fit. Servers before Kubernetes 1.33 keep no generation."""
         return self._shape(pod), pod.labels, pod.item.meta.generation
 
     # --- places -------------------------------------------------------------------------------------------------------

@@ -180,7 +180,7 @@ def _next(sources: Mapping[str, bytes], names: Sequence[str]) -> Iterator[str]:
 
 
 def _lines(sources: Mapping[str, bytes], name: str, *, beside: Sequence[str]) -> int:
-    """The code lines that the extra adds to those of the extras `beside` it."""
+    """The code lines that the extra adds to a repository with the extras `beside`."""
     more = wheel.selected(sources, (*beside, name)).keys() - wheel.selected(sources, beside).keys()
     return sum(code_lines(sources[name].decode()) for name in more if name.endswith(".py"))
 
