@@ -117,8 +117,8 @@ def demo(c: Context) -> None:
     c.run("python tools/demo.py", pty=sys.stdout.isatty())
 
 
-@task(help={"name": "a file in examples/, without .py"})
-def example(c: Context, name: str) -> None:
+@task(help={"name": "a file in examples/, without .py", "workloads": "with controllers and simulated pods"})
+def example(c: Context, name: str, workloads: bool = False) -> None:
     """Run an example on a real API server of its own; Ctrl-C ends it."""
     from bonny.errors import UsageError  # noqa: PLC0415  for the tasks that need it
     from bonny_dev.tasks import run_local  # noqa: PLC0415
@@ -130,7 +130,7 @@ def example(c: Context, name: str) -> None:
         if name not in known:
             raise UsageError(f"there is no example {name!r}: take one of {', '.join(known)}")
         operator = importlib.import_module(f"examples.{name}").operator
-        run_local.run(operator, LocalRun(sandbox=True))
+        run_local.run(operator, LocalRun(sandbox=True, workloads=workloads))
 
 
 @task
