@@ -268,7 +268,7 @@ def _reporting_ends(sandbox: Sandbox) -> Iterator[None]:
 
 
 def effect_of(server: ServerProcess) -> str:
-    """What does not work any more without a process of the sandbox."""
+    """The effect of the end of a process of the sandbox."""
     if server.name == WORKLOADS:
         return "no pod becomes Ready any more, and nothing is collected"
     return "the operator cannot reach its cluster"
