@@ -5,10 +5,12 @@ import os
 import random
 import sys
 from pathlib import Path
+from typing import cast
 
 from invoke.collection import Collection
 from invoke.context import Context
 from invoke.exceptions import UnexpectedExit
+from invoke.runners import Promise
 from invoke.tasks import call, task
 
 ROOT = Path(__file__).resolve().parent
@@ -40,7 +42,7 @@ def fetch(c: Context, workloads: bool = False) -> None:
 @task
 def lint(c: Context) -> None:
     """Check style, types, the direction of imports, the line budgets and the wording of texts."""
-    types = c.run("mypy", echo=True, asynchronous=True)  # it takes longest, on one core
+    types = cast("Promise", c.run("mypy", echo=True, asynchronous=True))  # it takes longest, on one core
     try:
         c.run(f"ruff check {PYTHON_FILES}", echo=True)
         c.run(f"ruff format --check {PYTHON_FILES}", echo=True)
