@@ -79,7 +79,10 @@ def test_without_controllers_the_widget_is_ready_and_a_line_says_how_to_get_them
         assert telling in said
 
 
-@pytest.mark.parametrize("reached", ["Install it", "Run the operator", "Create a Widget"])
+@pytest.mark.parametrize(
+    "reached",
+    ["Install it", pytest.param("Run the operator", marks=pytest.mark.slow), "Create a Widget"],
+)
 def test_a_kill_half_way_leaves_nothing(tmp_path: Path, reached: str) -> None:
     process = start(tmp_path)
     Sandbox.eventually(lambda: reached in (tmp_path / "said").read_text("utf-8"), within_seconds=120)

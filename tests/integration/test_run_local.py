@@ -348,7 +348,11 @@ def test_with_workloads_the_controllers_run_and_a_kill_takes_everything_with_it(
         Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process), within_seconds=30)
 
 
-@pytest.mark.parametrize("program", ["-m bonny_dev.workloads", "/kube-controller-manager --kubeconfig"])
+# The process that runs kube-controller-manager ends with it, so the second case is the first one, a moment later.
+@pytest.mark.parametrize(
+    "program",
+    ["-m bonny_dev.workloads", pytest.param("/kube-controller-manager --kubeconfig", marks=pytest.mark.slow)],
+)
 def test_the_end_of_the_workloads_is_reported_in_a_sentence_and_the_operator_goes_on(
     source: Path, tmp_path: Path, program: str
 ) -> None:

@@ -139,7 +139,7 @@ def test_lint_types_and_tests_pass_and_the_manifest_is_written(carrying: Path) -
     # One process for all three: the first that fails ends it.
     done = invoke(carrying, "lint", "test", "--unit", "manifest", "--out", "-")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert ("$ mypy" in done.stdout, "\nkind: ClusterRole\n" in done.stdout) == (True, True)
+    assert ("$ mypy" in done.stdout, "\nkind: ServiceAccount\n" in done.stdout) == (True, True)
     assert ("WebhookConfiguration" in done.stdout) is ("webhooks" in listed_in(carrying))
 
 
