@@ -58,16 +58,18 @@ settings.load_profile("fixed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let tests send SIGINT to what they start, API servers collect garbage less often, and rendered projects share
-    what mypy knows of their dependencies.
+    """Let tests send SIGINT to what they start, API servers collect garbage less often, and the rendered projects of a
+    worker share what mypy knows of their dependencies.
 
     Regression: a shell's background job, as CI can be, ignores SIGINT, and hands that on to every child.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # A third of the CPU time of an API server's start is Go's garbage collection, and tests start many.
     os.environ.setdefault("GOGC", "400")
+    # Set, even where it is set: workers inherit it from the process that starts them, and mypy crashes now and then
+    # when several of its processes write to one cache.
     worker = getattr(config, "workerinput", {}).get("workerid", "alone")
-    os.environ.setdefault("MYPY_CACHE_DIR", str(config.rootpath / ".mypy_cache" / "rendered" / worker))
+    os.environ["MYPY_CACHE_DIR"] = str(config.rootpath / ".mypy_cache" / "rendered" / worker)
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:

@@ -4,6 +4,9 @@
 
 Everything lives in one temporary folder and one process group, both guarded: they vanish at the end, after a failure,
 and when this process is killed.
+
+Where kube-controller-manager is there or can be downloaded, the Widget runs a Deployment, as in docs/tutorial.md. Else
+it is the generated one, with a ConfigMap, and a line says how to get the controllers.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,15 +28,22 @@ import yaml
 from bonny.errors import UsageError
 from bonny.resource import Resource
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.sandbox.binaries import find_or_build
+from bonny_dev.sandbox.binaries import find_or_build, ready_made
+from bonny_dev.sandbox.download import ArchiveError
 from bonny_dev.sandbox.guard import Guard
+from bonny_dev.sandbox.workloads import MANAGER, controller_manager
 
 ROOT: Final = Path(__file__).resolve().parent.parent
+# For tools.tutorial, as this file is run as a script.
+sys.path.insert(0, str(ROOT))
+
+from tools.tutorial import PAGE, Edit, steps  # noqa: E402
+
 SLUG: Final = "widgets-operator"
 # Installing reads the package cache after the first time; a slow line gets its time.
 COMMAND_SECONDS: Final = 600.0
-# How long a reconciled change may take to show. It takes some 20 ms.
-SEEN_SECONDS: Final = 15.0
+# How long a reconciled change may take to show. It takes some 20 ms; controllers start again after a new CRD.
+SEEN_SECONDS: Final = 30.0
 STOP_SECONDS: Final = 5.0
 REPORT_EVERY_SECONDS: Final = 10.0
 
@@ -78,6 +89,43 @@ class Screen:
         return f"\033[{code}m{text}\033[0m" if self._colour else text
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    """The child of a Widget: how it shows the size of its owner, and what is worth showing of it."""
+
+    api_version: str
+    kind: str
+    size: Callable[[Resource], int]
+    """The size that its spec or data says."""
+
+    has_size: Callable[[Resource, int], bool]
+    """Whether all of it has this size, its status included."""
+
+    edited: Resource
+    """A patch that sets another size."""
+
+    shown: Callable[[Resource], object]
+
+
+CONFIG_MAP: Final = Child(
+    api_version="v1",
+    kind="ConfigMap",
+    size=lambda live: int(live["data"]["size"]),
+    has_size=lambda live, size: live["data"] == {"size": str(size)},
+    edited={"data": {"size": "9"}},
+    shown=lambda live: {"kind": "ConfigMap", "data": live["data"]},
+)
+COUNTS: Final = ("replicas", "readyReplicas", "availableReplicas")
+DEPLOYMENT: Final = Child(
+    api_version="apps/v1",
+    kind="Deployment",
+    size=lambda live: int(live["spec"]["replicas"]),
+    has_size=lambda live, size: live.get("status", {}).get("availableReplicas") == size == live["spec"]["replicas"],
+    edited={"spec": {"replicas": 9}},
+    shown=lambda live: {"kind": "Deployment", "status": {name: live["status"].get(name) for name in COUNTS}},
+)
+
+
 class Demo:
     """The steps, in order, with what they hand on to each other."""
 
@@ -91,17 +139,24 @@ class Demo:
         self.render()
         self.install()
         self.generate()
-        with self.screen.step("Get the control plane: etcd and kube-apiserver"):
+        with self.screen.step("Get the control plane: etcd and kube-apiserver, and controllers if they are at hand"):
             binaries = find_or_build(self.screen.say)
             self.screen.say(str(binaries["kube-apiserver"]))
-        sandbox = Sandbox(binaries=binaries)
+            workloads = self.controllers(binaries)
+        if workloads:
+            self.run_replicas()
+        sandbox = Sandbox(binaries=binaries, workloads=workloads)
         try:
             with self.screen.step("Start it: free ports of this machine, data in a temporary folder"):
                 sandbox.start()
                 self.screen.say(f"ready at {sandbox.url}")
+                if workloads:
+                    self.screen.say(
+                        "controllers run, kubelets are simulated: a pod becomes Ready, and nothing runs in it"
+                    )
             self.deploy(sandbox)
             operator = self.start_operator(sandbox)
-            self.use(sandbox)
+            self.use(sandbox, DEPLOYMENT if workloads else CONFIG_MAP, collected=workloads)
             self.stop(operator)
         finally:
             sandbox.stop()
@@ -125,6 +180,28 @@ class Demo:
     def generate(self) -> None:
         with self.screen.step("invoke gen-controller Widget widgets --version v2alpha1"):
             self.screen.say(self.invoke("gen-controller", "Widget", "widgets", "--version", "v2alpha1"))
+
+    def controllers(self, binaries: dict[str, Path]) -> bool:
+        """Add kube-controller-manager to `binaries`; returns whether it could be had without a build."""
+        try:
+            binaries[MANAGER] = ready_made(MANAGER, self.screen.say)
+            self.screen.say(str(controller_manager(binaries)))
+        except (ArchiveError, UsageError) as error:
+            binaries.pop(MANAGER, None)
+            self.screen.say(
+                f"no {MANAGER} ({error}), so no Deployment becomes Available and no child is collected here: "
+                "`.venv/bin/invoke fetch --workloads` builds it in one to three minutes"
+            )
+        return MANAGER in binaries
+
+    def run_replicas(self) -> None:
+        with self.screen.step("Let a Widget run replicas of an image: the controller of docs/tutorial.md"):
+            for step in steps(PAGE.read_text("utf-8")):
+                if isinstance(step, Edit) and step.path.startswith("src/"):
+                    # The page generates version v1.
+                    path = step.path.replace("/v1/", "/v2alpha1/")
+                    Edit(path, step.text.replace("api.v1.", "api.v2alpha1.")).carry_out(self.project)
+                    self.screen.say(f"wrote {path}")
 
     def deploy(self, sandbox: Sandbox) -> None:
         with self.screen.step("Apply what `invoke manifest` prints"):
@@ -153,38 +230,45 @@ class Demo:
             self.screen.say(f"process {operator.pid}, system:serviceaccount:{SLUG}:{SLUG}")
         return operator
 
-    def use(self, sandbox: Sandbox) -> None:
+    def use(self, sandbox: Sandbox, kind: Child, *, collected: bool) -> None:
         widget: Resource = yaml.safe_load((self.project / "samples/widget-v2alpha1.yaml").read_text("utf-8"))
         name = widget["metadata"]["name"]
 
         def live() -> Resource | None:
             return sandbox.get(widget["apiVersion"], "Widget", name)
 
+        def children() -> list[Resource]:
+            mine = f"app.kubernetes.io/managed-by={SLUG}"
+            return sandbox.items(kind.api_version, kind.kind, label_selector=mine)
+
         def child() -> Resource:
-            found = sandbox.items("v1", "ConfigMap", label_selector=f"app.kubernetes.io/managed-by={SLUG}")
-            return found[0]
+            (found,) = children()
+            return found
 
         with self.screen.step("Create a Widget from samples/widget-v2alpha1.yaml"):
             sandbox.apply(widget)
             self.eventually(sandbox, lambda: _ready(live()))
             self.screen.show({"spec": widget["spec"], "status": (live() or {})["status"]})
         with self.screen.step("Its child"):
-            self.screen.show(child(), only=("kind", "data"))
+            self.screen.show(kind.shown(child()))
         with self.screen.step("Update the Widget: size 7"):
             sandbox.apply({**widget, "spec": {**widget["spec"], "size": 7}})
-            self.eventually(sandbox, lambda: child()["data"] == {"size": "7"})
-            self.screen.show(child(), only=("data",))
+            self.eventually(sandbox, lambda: kind.has_size(child(), 7))
+            self.screen.show(kind.shown(child()))
         with self.screen.step("Edit the child by hand: the operator repairs it"):
             metadata = child()["metadata"]
-            path = f"/api/v1/namespaces/{metadata['namespace']}/configmaps/{metadata['name']}"
-            edit = {"data": {"size": "meddled"}}
-            edited = sandbox.request("PATCH", path, edit, content_type="application/merge-patch+json")
-            self.screen.say(f"edited:   {edited.body['data']}")
-            self.eventually(sandbox, lambda: child()["data"] == {"size": "7"})
-            self.screen.say(f"repaired: {child()['data']}")
+            path = sandbox.path_of(kind.api_version, kind.kind, namespace=metadata["namespace"], name=metadata["name"])
+            edited = sandbox.request("PATCH", path, kind.edited, content_type="application/merge-patch+json")
+            self.screen.say(f"edited:   size {kind.size(edited.body)}")
+            self.eventually(sandbox, lambda: kind.has_size(child(), 7))
+            self.screen.say(f"repaired: size {kind.size(child())}")
         with self.screen.step("Delete the Widget"):
             sandbox.delete(widget["apiVersion"], "Widget", name)
             self.eventually(sandbox, lambda: live() is None)
+            if collected:
+                self.eventually(sandbox, lambda: not children())
+                self.screen.say(f"the Widget is gone, and the garbage collector of Kubernetes removed its {kind.kind}")
+                return
             self.screen.say("the Widget is gone; its child still names it as its owner:")
             self.screen.show(child()["metadata"], only=("ownerReferences",))
             self.screen.say("In a full cluster the garbage collector now removes the child; here none runs.")

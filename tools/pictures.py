@@ -28,6 +28,7 @@ from rich.text import Text
 
 from bonny_dev.sandbox.admin import Admin
 from bonny_dev.sandbox.binaries import find_or_build
+from bonny_dev.sandbox.workloads import controller_manager
 
 from .terminal import CTRL_C, Terminal, plain
 
@@ -192,7 +193,7 @@ def meddle(kubeconfig: Path) -> None:
 
 def demo(project: Path) -> None:
     """`make demo`, and of its steps those that show the product."""
-    shown = {3, 7, 8, 10, 11, 12}
+    shown = {3, 5, 8, 9, 10, 11, 12, 13}
     with Terminal(
         [sys.executable, str(ROOT / "tools/demo.py")],
         cwd=ROOT,
@@ -220,7 +221,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description="Draw docs/images anew.")
     arguments.add_argument("names", nargs="*", choices=[[], *PICTURES], help="which (default: all)")
     names = arguments.parse_args().names or list(PICTURES)
-    find_or_build(print)
+    controller_manager(find_or_build(print), print)
     with tempfile.TemporaryDirectory(prefix="bonny-pictures-") as folder:
         project = rendered(Path(folder))
         for name in names:

@@ -3,8 +3,8 @@
     python -m tools.tutorial          by uv, with its cache of this user
     python -m tools.tutorial --cold   by pip, with no cache
 
-The page's own commands are run in a home and a folder of their own, up to the line that says `applied`. etcd and
-kube-apiserver are taken from this user's cache either way.
+The page's own commands are run in a home and a folder of their own, up to the line that says `applied`. The programs
+of the sandbox are taken from this user's cache either way.
 """
 
 from __future__ import annotations

@@ -348,6 +348,40 @@ def test_with_workloads_the_controllers_run_and_a_kill_takes_everything_with_it(
         Sandbox.eventually(lambda: not left_behind(tmp_path) and not children_of(terminal.process), within_seconds=30)
 
 
+# The process that runs kube-controller-manager ends with it, so the second case is the first one, a moment later.
+@pytest.mark.parametrize(
+    "program",
+    ["-m bonny_dev.workloads", pytest.param("/kube-controller-manager --kubeconfig", marks=pytest.mark.slow)],
+)
+def test_the_end_of_the_workloads_is_reported_in_a_sentence_and_the_operator_goes_on(
+    source: Path, tmp_path: Path, program: str
+) -> None:
+    skip_without_controllers()
+    with at_a_terminal(source, tmp_path, "--sandbox", "--workloads", "--apply-samples") as terminal:
+        at = terminal.wait_for("export KUBECONFIG=")
+        terminal.wait_for("kubectl", after=at)
+        widgets = kubectl_like(plain(terminal.text)[at:].partition("\n")[0].strip())
+        at = terminal.wait_for("default/widget-sample  add        added")
+
+        listed = subprocess.run(["ps", "-ww", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
+        found = [line for line in listed.splitlines() if program in line and f"{tmp_path}/bonny-" in line]
+        # The first of them runs the second one, whose folder its command line names, too.
+        (killed,) = [line for line in found if ("-m bonny_dev" in line) is program.startswith("-m")]
+        os.kill(int(killed.split()[0]), signal.SIGKILL)
+
+        sentence = "workloads stopped by itself: no pod becomes Ready any more, and nothing is collected; press Ctrl-C"
+        at = terminal.wait_for(sentence, after=at)
+        live = widgets.get("example.com/v1", "Widget", "widget-sample")
+        assert live is not None
+        widgets.apply({**spec_of(live), "spec": {"size": 7}})
+        terminal.wait_for("applied   WidgetController  default/widget-sample  modify", after=at)
+        assert plain(terminal.text).count("stopped by itself") == 1
+        terminal.press(CTRL_C)
+        assert terminal.ended() == 0, terminal.text
+        assert "Traceback" not in terminal.text
+    Sandbox.eventually(lambda: not left_behind(tmp_path), within_seconds=30)
+
+
 def test_ctrl_c_while_the_sandbox_starts_leaves_nothing(source: Path, tmp_path: Path) -> None:
     with at_a_terminal(source, tmp_path, "--sandbox") as terminal:
         terminal.wait_for("starting a sandbox")

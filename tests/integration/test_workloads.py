@@ -16,6 +16,7 @@ import pytest
 
 from bonny.errors import UsageError
 from bonny.resource import Resource
+from bonny_dev import testing
 from bonny_dev.sandbox import Sandbox, SandboxError
 from bonny_dev.sandbox.workloads import MANAGER, Workloads
 from bonny_dev.testing.running import running
@@ -407,6 +408,23 @@ def test_a_claim_that_stays_pending_keeps_its_pod_pending(
     until(sandbox, made, is_true("Ready"))
 
 
+def test_annotations_evict_a_pod_and_keep_a_claim_pending_for_some_seconds(sandbox: Sandbox, namespace: str) -> None:
+    evicted = pod("evicted", namespace=namespace, behaviour="evict=1")
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "slow", "namespace": namespace, "annotations": {ANNOTATION: "pending=2"}},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    sandbox.apply([claim, evicted])
+    until(sandbox, evicted, is_true("Ready"))
+    assert until(sandbox, claim, bool)["status"]["phase"] == "Pending"
+
+    live = until(sandbox, evicted, lambda live: live["status"]["phase"] == "Failed")
+    assert live["status"]["reason"] == "Evicted"
+    until(sandbox, claim, lambda live: live["status"]["phase"] == "Bound")
+
+
 def test_a_misspelt_annotation_is_named_in_the_status_of_the_pod(sandbox: Sandbox, namespace: str) -> None:
     made = pod("odd", namespace=namespace, behaviour="crashloop")
     sandbox.apply(made)
@@ -489,22 +507,31 @@ def test_workloads_take_little_time_and_memory(sandbox: Sandbox, workloads: Work
     assert time.monotonic() - began < 6.0
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "simulate-workloads.md"
-OPERATOR, TESTS = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+def blocks(page: str) -> list[str]:
+    """The Python of a how-to page: the operator in one or more blocks, then tests, of which the last need a server."""
+    text = (Path(__file__).parents[2] / "docs" / "how-to" / f"{page}.md").read_text("utf-8")
+    found: list[str] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    return found
 
 
-@pytest.mark.parametrize("name", re.findall(r"async def (test_\w+)", TESTS))
-async def test_the_tests_of_the_how_to_page_pass(
-    name: str, sandbox: Sandbox, workloads: Workloads, tmp_path: Path
+PAGES = {"simulate-workloads": "caches", "set-up-in-stages": "shops"}
+TESTS = [(page, name) for page in PAGES for name in re.findall(r"async def (test_\w+)", blocks(page)[-1])]
+
+
+@pytest.mark.parametrize(("page", "name"), TESTS)
+async def test_the_tests_of_a_how_to_page_pass(
+    page: str, name: str, sandbox: Sandbox, workloads: Workloads, tmp_path: Path
 ) -> None:
-    files = {path.replace("refused", "caches"): text.replace("refused", "caches") for path, text in FILES.items()}
-    for path, text in {**files, "src/caches/operator.py": OPERATOR}.items():
+    *before, tests = blocks(page)
+    operator = "\n".join(block for block in before if "bonny_dev" not in block)
+    files = {path.replace("refused", PAGES[page]): text.replace("refused", PAGES[page]) for path, text in FILES.items()}
+    for path, text in {**files, f"src/{PAGES[page]}/operator.py": operator}.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, "utf-8")
     (tmp_path / "vendor").mkdir()
     (tmp_path / "vendor" / "bonny").symlink_to(RUNTIME / "bonny")
-    scope: dict[str, Any] = {}
-    exec(TESTS, scope)
+    scope: dict[str, Any] = {"Resource": Resource, "testing": testing}
+    exec(tests, scope)
 
     async with running(sandbox, tmp_path) as running_operator:
         await scope[name](running_operator, workloads)

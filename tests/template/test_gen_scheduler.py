@@ -172,6 +172,7 @@ def test_the_tests_of_a_generated_scheduler_pass(scheduling: Path) -> None:
     assert "6 passed" in done.stdout
 
 
+@pytest.mark.slow  # for each commit, test_how_to_scheduler runs the same tests of one of these schedulers
 @pytest.mark.server
 def test_a_generated_scheduler_binds_on_a_real_api_server_with_the_manifests_permissions(scheduling: Path) -> None:
     done = invoke(scheduling, "test")

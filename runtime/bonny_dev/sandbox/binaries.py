@@ -16,7 +16,7 @@ from . import build, cache, download
 from .cache import Progress
 from .guard import Guard
 from .processes import SandboxError
-from .versions import KUBERNETES, KUBERNETES_PROGRAMS, check
+from .versions import KUBERNETES, check
 
 # The programs of a sandbox. `obtain` also knows kube-scheduler and kube-controller-manager.
 SANDBOX: Final = ("etcd", "kube-apiserver")
@@ -32,7 +32,7 @@ def find_or_build(progress: Progress | None = None) -> dict[str, Path]:
 
 def obtain(names: Sequence[str], progress: Progress | None = None) -> dict[str, Path]:
     """The named programs, each from the first place that has it. Raises: as `find_or_build`."""
-    say = progress or (lambda _: None)
+    say = progress or silent
     for name in names:
         build.recipe(name)  # refuses an unknown name
     programs = {name: program for name in names if (program := from_environment(name) or cache.lookup(name, say))}
@@ -63,24 +63,40 @@ def from_environment(name: str) -> Path | None:
     return program.absolute()
 
 
+def ready_made(name: str, progress: Progress | None = None) -> Path:
+    """The program from the environment, from the cache or as an official download, but never from a build.
+
+    Raises: `download.ArchiveError` where it would have to be built; `SandboxError` as `from_environment`.
+    """
+    say = progress or silent
+    if program := from_environment(name) or cache.lookup(name, say):
+        return program
+    with cache.workspace(say) as guard:
+        return cache.lookup(name, silent) or downloaded(name, guard, say)
+
+
 def get(name: str, guard: Guard, progress: Progress) -> Path:
     """Download or build one program, with all that comes along, into the cache; returns where it is there."""
-    if name in download.PROGRAMS and not (guard.folder / "no-archive").exists():
+    no_archive = guard.folder / "no-archive"
+    if name not in download.PROGRAMS or not no_archive.exists():
         try:
-            version = download.fetch(guard.folder, progress)
+            return downloaded(name, guard, progress)
         except download.ArchiveError as error:
-            (guard.folder / "no-archive").touch()  # not asked again for the next program
-            progress(f"no official archive ({error}); building from source instead")
-        else:
-            for program in download.PROGRAMS:
-                cache.install(guard.folder / program, cache.folder_of(version))
-            return cache.folder_of(version) / name
-    if name in KUBERNETES_PROGRAMS and name not in download.PROGRAMS:
-        try:
-            return cache.install(download.fetch_program(name, guard.folder, progress), cache.folder_of(KUBERNETES))
-        except download.ArchiveError as error:
-            progress(f"no official {name} ({error}); building from source instead")
+            if name in download.PROGRAMS:
+                no_archive.touch()  # not asked again for the next program
+            what = "archive" if name in download.PROGRAMS else name
+            progress(f"no official {what} ({error}); building from source instead")
     return cache.install(build.build(name, guard, progress), cache.folder_of(KUBERNETES))
+
+
+def downloaded(name: str, guard: Guard, progress: Progress) -> Path:
+    """Download one program, with all that comes along, into the cache. Raises: `ArchiveError`."""
+    if name not in download.PROGRAMS:
+        return cache.install(download.fetch_program(name, guard.folder, progress), cache.folder_of(KUBERNETES))
+    version = download.fetch(guard.folder, progress)
+    for program in download.PROGRAMS:
+        cache.install(guard.folder / program, cache.folder_of(version))
+    return cache.folder_of(version) / name
 
 
 def silent(_: str) -> None:

@@ -37,6 +37,8 @@ from ..install import chosen_cluster
 from ..manifest.rbac import Permission, needs
 from ..manifest.recorder import NOT_RECORDED, PermissionRecorder, record_permissions
 from ..sandbox import Sandbox
+from ..sandbox.commands import CHECK_SECONDS, WORKLOADS
+from ..sandbox.processes import ServerProcess
 from ..uses import has_webhooks
 from .options import LocalRun
 from .provision import Account, announce, apply_samples, install_account, install_crds, register_webhooks
@@ -239,4 +241,34 @@ def cluster_of(options: LocalRun, config: Config) -> Iterator[Cluster]:
         if options.workloads:
             print("controllers run, kubelets are simulated: a pod becomes Ready, and nothing runs in it")
         print(f"it is ready; in another terminal:\n{commands}", flush=True)
-        yield Kubeconfig(str(sandbox.kubeconfig))
+        with _reporting_ends(sandbox):
+            yield Kubeconfig(str(sandbox.kubeconfig))
+
+
+@contextmanager
+def _reporting_ends(sandbox: Sandbox) -> Iterator[None]:
+    """Print a sentence for each process of the sandbox that ends by itself; the operator goes on, as in a cluster."""
+    over = threading.Event()
+
+    def watch() -> None:
+        running = sandbox.servers
+        while running and not over.wait(CHECK_SECONDS):
+            for server in [each for each in running if not each.running]:
+                running.remove(server)
+                what = f"stopped by itself: {effect_of(server)}; press Ctrl-C and start again"
+                print(server.failure(what), flush=True)
+
+    thread = threading.Thread(target=watch, name=NOT_RECORDED)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def effect_of(server: ServerProcess) -> str:
+    """The effect of the end of a process of the sandbox."""
+    if server.name == WORKLOADS:
+        return "no pod becomes Ready any more, and nothing is collected"
+    return "the operator cannot reach its cluster"

@@ -16,7 +16,7 @@ import pytest
 
 from bonny.errors import UsageError
 from bonny_dev.sandbox import build, cache, download
-from bonny_dev.sandbox.binaries import find_or_build, obtain
+from bonny_dev.sandbox.binaries import find_or_build, obtain, ready_made
 from bonny_dev.sandbox.versions import SemanticVersion
 from bonny_dev.sandbox.workloads import MANAGER, controller_manager
 
@@ -314,6 +314,28 @@ def test_the_controllers_are_downloaded_where_they_are_published(
     assert found == {"kube-controller-manager": bare_machine / "kube-controller-manager"}
     assert found["kube-controller-manager"].read_bytes() == content
     assert obtain(["kube-controller-manager"]) == found  # now from the cache
+
+
+def test_what_is_ready_made_is_named_cached_or_downloaded_and_never_built(
+    tmp_path: Path,
+    bare_machine: Path,
+    go: Callable[..., Path],
+    program: Program,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = go()
+    with web({}) as address:
+        monkeypatch.setattr(download, "OFFICIAL", address)
+        with pytest.raises(download.ArchiveError, match="Not Found"):
+            ready_made(MANAGER)
+    with web(official(b"#!/bin/sh\necho Kubernetes v1.36.3\n")) as address:
+        monkeypatch.setattr(download, "OFFICIAL", address)
+        assert ready_made(MANAGER) == bare_machine / MANAGER
+    assert ready_made(MANAGER) == bare_machine / MANAGER  # now from the cache
+    mine = program(tmp_path / "mine" / MANAGER, "1.36.1")
+    monkeypatch.setenv("TEST_ASSET_KUBE_CONTROLLER_MANAGER", str(mine))
+    assert ready_made(MANAGER) == mine
+    assert not calls.exists()
 
 
 @pytest.mark.parametrize(
