@@ -205,7 +205,7 @@ PAGES: Final = (
             Part("bonny_dev/testing/shown.py", ("child_of",), signed=True),
             Part("bonny_dev/testing/token.py", ("Handled",)),
             Part("bonny_dev/testing/answers.py", ("Answers",), signed=True),
-            Part("bonny_dev/testing/answers.py", ("Request",)),
+            Part("bonny_dev/testing/answers.py", ("SentRequest",)),
             Part("bonny_dev/testing/assertions.py", tuple(f"assert_{word}" for word in ASSERTIONS), signed=True),
             Part("bonny_dev/testing/scheduling.py", ("schedule",), signed=True),
             Part("bonny_dev/testing/servers.py", ("run_task", "reconcile"), signed=True),

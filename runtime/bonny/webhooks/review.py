@@ -43,7 +43,7 @@ class ObjectKind(msgspec.Struct):
     kind: str
 
 
-class Request(msgspec.Struct, rename="camel"):
+class AdmissionRequest(msgspec.Struct, rename="camel"):
     """The part of an AdmissionReview that is read, as `k8s.io/api/admission/v1` describes it."""
 
     uid: str
@@ -61,7 +61,7 @@ class Request(msgspec.Struct, rename="camel"):
 class _AdmissionReview(msgspec.Struct, rename="camel"):
     api_version: Literal["admission.k8s.io/v1"]
     kind: Literal["AdmissionReview"]
-    request: Request
+    request: AdmissionRequest
 
 
 class Denied(BonnyError):
@@ -81,7 +81,7 @@ class Denied(BonnyError):
 class Review(Generic[V_co]):
     """One write. `default` may change `spec` and `resource`; nothing else that is changed has an effect."""
 
-    def __init__(self, request: Request, version: type[Version] | None, client: Client | None = None) -> None:
+    def __init__(self, request: AdmissionRequest, version: type[Version] | None, client: Client | None = None) -> None:
         self.operation: Operation = request.operation
 
         self.resource: Resource = (request.old_object if request.operation == "DELETE" else request.object) or {}
@@ -170,7 +170,7 @@ class Review(Generic[V_co]):
         return resource.get("spec", {}) if self.version is None else self.version.spec_of(resource)
 
 
-def read(body: bytes) -> Request:
+def read(body: bytes) -> AdmissionRequest:
     """The request in an AdmissionReview, with the object that its operation is about. Raises: `NotAReview`."""
     try:
         review = msgspec.json.decode(body, type=_AdmissionReview)

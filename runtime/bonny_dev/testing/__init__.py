@@ -19,7 +19,7 @@ from ..sandbox.workloads import Workloads as Workloads
 from .admission import Reviewed as Reviewed
 from .admission import review as review
 from .answers import Answers as Answers
-from .answers import Request as Request
+from .answers import SentRequest as SentRequest
 from .assertions import assert_condition as assert_condition
 from .assertions import assert_descendant as assert_descendant
 from .assertions import assert_event as assert_event

@@ -40,7 +40,7 @@ from bonny.steps.delegate import DelegateToController
 from ..crd.objects import check_object, check_status
 from ..manifest.granting import API_VERSION, lacking
 from ..manifest.rbac import permissions
-from .answers import AnsweringClient, AnyAnswers, Request
+from .answers import AnsweringClient, AnyAnswers, SentRequest
 from .shown import ShownObjects, streams_of
 from .stubs import check_fields
 
@@ -66,7 +66,7 @@ class Handled(Reconcile[V_co]):
             check_status(self.status_from(self.resource.get("status") or {}), model)
 
     @property
-    def requests(self) -> list[Request]:
+    def requests(self) -> list[SentRequest]:
         """The requests sent with `axn.client`, in order."""
         return cast("AnsweringClient", self.client).answers.requests
 

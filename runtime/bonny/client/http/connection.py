@@ -28,7 +28,7 @@ HELD_BYTES: Final = 256 * 1024
 FOREVER: Final = float("inf")
 
 
-class Request(NamedTuple):
+class WireRequest(NamedTuple):
     """A request as it is sent."""
 
     method: str
@@ -72,7 +72,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._transport, self._busy, self.answer = made, False, AnswerReader()
         made.set_write_buffer_limits(high=1)
 
-    async def send(self, request: Request, ends: float) -> None:
+    async def send(self, request: WireRequest, ends: float) -> None:
         """Send a request, or as much of it as the server takes before it answers.
 
         Raises: `TimeoutError` when it is not sent at `ends` (`clock` seconds); the error that ended the connection.
