@@ -38,7 +38,7 @@ FIRED_AT_ONCE: Final = 100
 # Void slots below this number are not worth a clean-up.
 SLACK: Final = 64
 # Most conflicts and slow children need about 0.2 s; 300 s limits the load of an object that always fails.
-BACKOFF: Final = Backoff(base=0.2, cap=300.0)
+QUEUE_BACKOFF: Final = Backoff(base=0.2, cap=300.0)
 
 
 class Reason(StrEnum):
@@ -128,7 +128,7 @@ _Slot: TypeAlias = tuple[float, int, K, Reason | None]
 class Queue(Generic[K]):
     """See the module. All methods but `statistics` are O(log n) or better; `now` is a monotonic clock in seconds."""
 
-    def __init__(self, backoff: Backoff = BACKOFF) -> None:
+    def __init__(self, backoff: Backoff = QUEUE_BACKOFF) -> None:
         """`backoff`: waits of a key after failures. Default 0.2 s doubling to 300 s."""
         self._backoff = backoff
         self._entries: dict[K, _QueuedKey] = {}
