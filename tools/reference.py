@@ -111,7 +111,7 @@ PAGES: Final = (
         "bonny/controller.py",
         (
             Part("bonny/controller.py", ("Controller",), methods=True),
-            Part("bonny/api/of_kinds.py", ("OfKinds",), methods=True),
+            Part("bonny/api/names_kinds.py", ("NamesKinds",), methods=True),
             Part("bonny/controller.py", ("Restart",)),
             Part("bonny/run/discovery.py", ("discover",)),
             Part("bonny/lifespan.py", ("HasLifespan",), methods=True),
@@ -155,7 +155,7 @@ PAGES: Final = (
         (
             Part("bonny/servers/reconciler.py", ("Reconciler",), signed=True, methods=True, one_example=True),
             Part("bonny/servers/watcher.py", ("Watcher",), signed=True, methods=True, one_example=True),
-            Part("bonny/servers/server.py", ("Server",)),
+            Part("bonny/servers/visitor.py", ("ObjectVisitor",)),
             Part("bonny/servers/periodic.py", ("PeriodicTask",), signed=True),
             Part("bonny/servers/periodic.py", ("Next", "Stop", "TaskRun")),
         ),
@@ -180,7 +180,7 @@ PAGES: Final = (
         "bonny/webhooks/__init__.py",
         (
             Part("bonny/webhooks/admission.py", ("Admission",), signed=True, methods=True, one_example=True),
-            Part("bonny/api/of_kinds.py", ("OfKinds",), methods=True),
+            Part("bonny/api/names_kinds.py", ("NamesKinds",), methods=True),
             Part("bonny/webhooks/review.py", ("Review",), signed=True, methods=True, one_example=True),
             Part("bonny/webhooks/review.py", ("Denied",)),
             Part("bonny/webhooks/review.py", ("User",)),

@@ -26,7 +26,7 @@ from pydantic import BaseModel
 from typing_extensions import TypeVar
 
 from .api import Version
-from .api.of_kinds import OfKinds
+from .api.names_kinds import NamesKinds
 from .api.reading import read
 from .axn import Axn
 from .core.conditions import RECONCILED
@@ -68,7 +68,7 @@ def _is_camel_case(name: str) -> bool:
     return name.isascii() and name.isalnum() and name[0].isupper()
 
 
-class Controller(OfKinds, HasLifespan, Generic[V_co, Axn_co]):
+class Controller(NamesKinds, HasLifespan, Generic[V_co, Axn_co]):
     """Reconciles the objects of one or several kinds. One instance serves all of them.
 
     Guarantees: an object is never reconciled twice at the same time; a failed reconcile is retried with exponential

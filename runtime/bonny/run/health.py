@@ -15,12 +15,12 @@ from typing import Any, Final, TypeAlias
 from ..core.watch import LONGEST_ADVICE_SECONDS, WatchOptions
 from ..engine.stream import Stream
 from ..engine.worker import Worker
-from ..servers.server import Server
+from ..servers.visitor import ObjectVisitor
 from .probes import Report
 
 # A list or watch that is silent for this much longer than any of its requests may take is stuck.
 SILENT_SECONDS: Final = 60.0
-Slots: TypeAlias = Worker | Server
+Slots: TypeAlias = Worker | ObjectVisitor
 # An API server that is replaced is back within half a minute.
 BEHIND_SECONDS: Final = 30.0
 

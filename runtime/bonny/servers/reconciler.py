@@ -28,13 +28,13 @@ from ..resource import Key, Resource, key_of
 from ..telemetry import execute, lifetime
 from ..telemetry.logging import about
 from .periodic import PeriodicTasks
-from .server import Namespaces, Server, V
 from .ticks import IntervalTicks, cron_ticks
+from .visitor import Namespaces, ObjectVisitor, V
 
 log = logging.getLogger("bonny.servers.reconciler")
 
 
-class Reconciler(Server[V]):
+class Reconciler(ObjectVisitor[V]):
     """Calls `reconcile` for every object of its `operation`, at once and then every `frequency` seconds, or when `cron`
     says.
 
