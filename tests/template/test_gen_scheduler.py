@@ -13,8 +13,8 @@ import yaml
 from bonny.errors import UsageError
 from bonny_dev.project import Project
 from bonny_dev.tasks.generate import plan_kind
+from bonny_dev.tasks.generators import plan_scheduler
 from bonny_dev.tasks.options import NewKind
-from bonny_dev.tasks.parts import plan_scheduler
 from tests.support.baking import bake, install, invoke
 from tests.support.generating import state
 from tests.template.conftest import ANSWER_SETS

@@ -14,8 +14,8 @@ import pytest
 from bonny.errors import UsageError
 from bonny_dev.project import Project
 from bonny_dev.tasks.generate import plan_kind
+from bonny_dev.tasks.generators import plan_controller_of, plan_reconciler, plan_task
 from bonny_dev.tasks.options import NewKind
-from bonny_dev.tasks.parts import plan_controller_of, plan_reconciler, plan_task
 from bonny_dev.tasks.plan import Plan
 from tests.support.generating import run_task, state
 

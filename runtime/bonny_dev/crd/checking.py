@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 from bonny.api.markers import AS_IS, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
 from bonny.api.rules import RULES
 from bonny.api.stored import EXACT
-from bonny.api.version import Version, parts
+from bonny.api.version import Version, object_model
 from bonny.errors import OptionError
 from bonny.resource import Resource
 
@@ -50,7 +50,7 @@ BELONGS: Final = {
 def checked_schema(version: type[Version]) -> Resource:
     """The schema of `version`. Raises: `OptionError` naming the path of the field that the API server would refuse."""
     title = f"{version.kind} {version.version}"
-    schema = structural(parts(version).model, where=f"{title}:", marked=True)
+    schema = structural(object_model(version).model, where=f"{title}:", marked=True)
     for name, child in schema["properties"].items():
         check(child, f"{title}: {name}")
     check(schema, title)

@@ -33,7 +33,7 @@ from bonny.api.patterns import WRITTEN
 from bonny.api.rules import RULES
 from bonny.api.status import Status
 from bonny.api.stored import as_stored
-from bonny.api.version import Version, parts
+from bonny.api.version import Version, object_model
 from bonny.errors import OptionError
 from bonny.resource import Resource, has_all_of
 
@@ -91,7 +91,7 @@ class _Generator(GenerateJsonSchema):
 
 def schema_of(version: type[Version]) -> Resource:
     """The schema of whole objects, as CustomResourceDefinitions have it. Raises: `OptionError` with the field."""
-    return structural(parts(version).model, where=f"{version.kind} {version.version}:")
+    return structural(object_model(version).model, where=f"{version.kind} {version.version}:")
 
 
 def structural(model: type[BaseModel], *, where: str, marked: bool = False) -> Resource:

@@ -1,7 +1,7 @@
 """Bundle: all objects of a manifest, in the order in which one pass of `kubectl apply` accepts them, as YAML.
 
 You need it to install an operator or only its definitions: `documents(operator, ...)`, `to_yaml(...)`.
-Elsewhere: parts that may be left out or added (`parts`).
+Elsewhere: parts that may be left out or added (`optional_objects`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..naming import check_image
 from ..uses import has_webhooks
 from .deployment import deployment
 from .labels import labels
-from .parts import chosen
+from .optional_objects import chosen
 from .policies import policies
 from .rbac import CLUSTER, grants
 from .template import read_object
@@ -49,7 +49,7 @@ def documents(
 
     Without an image, or for `local` work, there is no Deployment: the operator runs outside of the cluster, where the
     API server cannot call its webhooks. `crds_only` leaves out everything but the definitions of its kinds. `include`
-    and `exclude` name parts of `parts.PARTS`. `Deploy(customize=...)` has the last word. `namespace` is where
+    and `exclude` name parts of `optional_objects`. `Deploy(customize=...)` has the last word. `namespace` is where
     the operator is deployed (default: its own name).
     Raises: `OptionError` when the declarations do not fit together; `UsageError` for an impossible image, namespace or
     part.

@@ -3,7 +3,7 @@
 You need it for `invoke gen-controller`. No other file has to be edited: the operator discovers the modules in its
 folders.
 Elsewhere: the module of another version (`another_version`), controllers of existing kinds, tasks, reconcilers and
-schedulers (`parts`), how files are written (`plan`).
+schedulers (`generators`), how files are written (`plan`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Plan: the files that a generator adds to a repository, as text, before the first of them is written.
 
 You need it in every `gen-...` task: render the files, make a plan of them, and write it or show it.
-Elsewhere: what the files say (`generate`, `parts`), and what the repository has already (`survey`).
+Elsewhere: what the files say (`generate`, `generators`), and what the repository has already (`survey`).
 
 Guarantees: a file that exists is never changed, unless the plan says that it is an edit; all files are written or none.
 The same plan again writes nothing.

@@ -1,4 +1,4 @@
-"""Parts: the optional parts of a manifest, by the names that --with and --without take.
+"""Optional objects: the parts of a manifest that one may choose, by the names that --with and --without take.
 
 You need it to add a part: one row in `PARTS`.
 Elsewhere: what every manifest holds (`bundle`), how the parts look (`objects/*.yaml`, `monitoring`, `roles`).

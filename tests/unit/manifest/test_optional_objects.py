@@ -16,7 +16,7 @@ from bonny.api import Spec, Version
 from bonny.errors import OptionError, UsageError
 from bonny.resource import Resource
 from bonny_dev.manifest.bundle import documents, to_yaml
-from bonny_dev.manifest.parts import PARTS
+from bonny_dev.manifest.optional_objects import PARTS
 from bonny_dev.manifest.rbac import CLUSTER, grants
 
 IMAGE = "registry.example.com/widgets-operator:1.0.0"

@@ -1,4 +1,4 @@
-"""Parts: plans the files of everything that an operator serves besides its own kinds.
+"""Generators: plans the files of everything that an operator serves besides its own kinds.
 
 You need it for `invoke gen-controller --for`, `gen-task`, `gen-reconciler`, `gen-scheduler` and `gen-webhook`. All
 modules are in the folder of the controllers, where the operator discovers them.
