@@ -19,11 +19,11 @@ from bonny.resource import Resource
 from bonny.tls import certificates
 from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY
 from bonny_dev.crd.definition import crds
+from bonny_dev.local_webhooks import Loopback
 from bonny_dev.manifest.webhooks import webhooks
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.sandbox.admin import AdminAnswer
 from bonny_dev.sandbox.ports import free_ports
-from bonny_dev.webhooks import Loopback
 from tests.conftest import Start
 from tests.support.processes import OperatorProcess
 from tests.support.relay import Relay

@@ -2,7 +2,7 @@
 
 You need it to see the checks of the API server: `structural(WidgetSpec, where="Widget.spec")`.
 You do not need it to read objects: see `bonny.api.reading`.
-Elsewhere: what the API server would refuse in a schema (`checking`), whether an object fits one (`objects`).
+Elsewhere: what the API server would refuse in a schema (`schema_checks`), whether an object fits one (`objects`).
 
 Pydantic writes JSON Schema; this module converts it to the subset that a CustomResourceDefinition allows, and refuses
 the rest with the path of the field, so that nothing is dropped silently:

@@ -16,8 +16,8 @@ from bonny.api.rules import RULES
 from bonny.api.stored import as_stored
 from bonny.resource import Resource
 
-from ..crd.checking import BELONGS
 from ..crd.schema import LIMITS, SIZES
+from ..crd.schema_checks import BELONGS
 from ..crd.tree import mapped
 
 # The pattern that controller-gen writes for a resource.Quantity. Kubernetes reads none of the texts that only this one

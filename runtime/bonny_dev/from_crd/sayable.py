@@ -13,8 +13,8 @@ from bonny.api.rules import RULES
 from bonny.errors import OptionError
 from bonny.resource import Resource
 
-from ..crd.checking import check, check_rules
 from ..crd.schema import LIMITS, SIZES
+from ..crd.schema_checks import check, check_rules
 from ..crd.tree import mapped
 from .canonical import content, shape, without
 from .cover import CONDITION, BuiltInType, built_in, builtin_content, condition_shape

@@ -60,15 +60,15 @@ def gen_api(c: Context, new: NewApi, dry_run: DryRun = False, from_crd: Definiti
 def _port(c: Context, source: str, new: NewKind, *, dry_run: bool) -> int:
     """Write the files for a definition, or print how it differs from the one that was kept: code 1 if it does."""
     from ..from_crd.reading import read_crd
-    from . import port
+    from . import port_crd
 
     project = Project.at(Path(c.root))
     crd, text = read_crd(source, kind=new.kind)
-    changes = port.changes(project, crd)
+    changes = port_crd.changes(project, crd)
     if changes is None:
-        _carry_out(c, port.plan_port(project, crd, text, new), dry_run=dry_run)
+        _carry_out(c, port_crd.plan_port(project, crd, text, new), dry_run=dry_run)
         return 0
-    kept = port.kept(crd)
+    kept = port_crd.kept(crd)
     if changes:
         print(f"{source} differs from {kept}, and nothing was changed:", *(f"  {each}" for each in changes), sep="\n")
         print(f"Next: replace {kept} with it, then change the classes until `invoke test --unit` passes.")

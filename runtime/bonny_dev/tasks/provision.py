@@ -23,7 +23,7 @@ from ..install import CRD, described, install, is_served, kind_of, kinds_of, mis
 from ..manifest import bundle
 
 if TYPE_CHECKING:
-    from ..webhooks import Loopback
+    from ..local_webhooks import Loopback
 
 ACCOUNT: Final = Kind("v1", "ServiceAccount")
 # The field manager of `kubectl apply --server-side`, so that a person can go on with it without a conflict.

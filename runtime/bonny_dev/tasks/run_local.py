@@ -42,7 +42,7 @@ from .options import LocalRun
 from .provision import Account, announce, apply_samples, install_account, install_crds, register_webhooks
 
 if TYPE_CHECKING:
-    from ..webhooks import Loopback
+    from ..local_webhooks import Loopback
 
 # After Ctrl-C a person waits.
 GRACE_SECONDS: Final = 3.0
@@ -100,7 +100,7 @@ def _webhooks(operator: Operator, options: LocalRun, cluster: Cluster) -> Iterat
     if not has_webhooks(operator):
         yield None, None
         return
-    from ..webhooks import Loopback
+    from ..local_webhooks import Loopback
 
     shared = os.environ.get(CALLED_IN)
     with tempfile.TemporaryDirectory(prefix="bonny-webhooks-") as folder:

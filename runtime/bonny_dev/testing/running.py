@@ -269,7 +269,7 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
         try:
             loopback = None
             if has_webhooks(operator):
-                from ..webhooks import Loopback  # noqa: PLC0415  its extra may be absent
+                from ..local_webhooks import Loopback  # noqa: PLC0415  its extra may be absent
 
                 loopback = Loopback.at(guard.folder)
                 documents = [loopback.called(each) for each in documents]

@@ -1,4 +1,4 @@
-"""Checking: refuses a definition from which no classes can be made.
+"""Definition checks: refuses a definition from which no classes can be made.
 
 Everything that becomes part of a file's name, or of a line of Python, is checked here.
 """

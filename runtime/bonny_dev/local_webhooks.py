@@ -1,4 +1,4 @@
-"""Webhooks: lets an API server of this machine call an operator that runs as a process of this machine.
+"""Local webhooks: lets an API server of this machine call an operator that runs as a process of this machine.
 
 You need it for sandboxes: `invoke run-local --sandbox`, and the fixture `running_operator`. The server is called at
 127.0.0.1 instead of a Service, and a CA that signs nothing else stands for that of the cluster.

@@ -1,4 +1,4 @@
-"""Port: plans the files of a kind that has a definition already: its classes, a sample, a controller and a test.
+"""Port of a CRD: plans the files of a kind that has a definition: its classes, a sample, a controller and a test.
 
 You need it for `invoke gen-controller --from-crd` and `invoke gen-api --from-crd`. The test compares the classes with
 the definition, which is kept in `tests/crds`; when the same definition comes in a newer form, the two are compared and

@@ -1,4 +1,4 @@
-"""Checking: refuses a schema that the API server would refuse, or would not check as it reads.
+"""Schema checks: refuses a schema that the API server would refuse, or would not check as it reads.
 
 Internal: `crds` calls `checked_schema` for every version that it writes.
 
