@@ -3,10 +3,13 @@
 python tools/words.py          lists findings in checked files, counts the others; exit code 1 if a rule is broken
 python tools/words.py --all    lists the findings in counted folders, too
 
-Checked: prose of Markdown and Python code on it, prompts of cookiecutter.json, examples and rendered files. Counted,
-against a maximum that may only fall: comments, docstrings and other strings of Python files, reference pages, which are
-generated from docstrings, and unreleased changelog entries. Skipped: decisions and released changelog entries, which do
+Checked: prose of Markdown and Python code on it, prompts of cookiecutter.json, examples, rendered files and templates,
+YAML, dashboards, and the strings of the runtime and of its tools: errors, log texts and keys, metrics, results, help.
+Names are read as words: `bonny_stream_failing`, `OperatorAbsent`. Counted, against a maximum that may only fall:
+comments and docstrings of the runtime, all text of other Python files, reference pages, which are generated from
+docstrings, names of tests, and unreleased changelog entries. Skipped: decisions and released changelog entries, which do
 not change; console output; names between backticks. A finding cannot be disabled for a line: rewrite the sentence.
+`ALLOWED` lists the few texts of others, or with another meaning, each with its reason.
 """
 
 from __future__ import annotations
@@ -39,7 +42,12 @@ __all__ = [
 ROOT: Final = Path(__file__).resolve().parent.parent
 TEMPLATE: Final = "<<cookiecutter.operator_slug>>/"
 
-CHECKED: Final = ("README.md", "CONTRIBUTING.md", "docs/", TEMPLATE, "examples/", "tasks.py")
+CHECKED: Final = (
+    *("README.md", "CONTRIBUTING.md", "docs/", TEMPLATE, "examples/", "tasks.py", "pyproject.toml"),
+    *("runtime/bonny_dev/manifest/", "runtime/bonny_dev/sandbox/kubeconfig.yaml", "runtime/bonny_dev/scaffold/"),
+)
+# Forms that are prose, or names, from the first line to the last.
+PLAIN: Final = (".yaml", ".yml", ".toml", ".j2", "Dockerfile", "dashboard.json", "renovate.json", "devcontainer.json")
 LEFT_OUT: Final = ("docs/decisions/", "docs/reference/examples/", "tools/words.py")
 # The most findings that each file or folder may have. Lowered whenever there are fewer, never raised.
 MOST: Final = {
