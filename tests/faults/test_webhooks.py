@@ -174,7 +174,7 @@ def test_w12_what_a_handler_raises_is_an_error_of_this_write_and_shows_no_value(
     process = reviewed.begin()
     refused = reviewed.tried(mode)
     assert refused.status == 500
-    assert "BoxAdmission of reviewing failed: the log of the operator says more" in refused.body["message"]
+    assert "BoxAdmission of reviewing failed: see the log of the operator" in refused.body["message"]
     assert SECRET not in str(refused.body)
     (line,) = process.lines("webhook failed")
     assert (line["webhook"], line["operation"]) == ("BoxAdmission", "CREATE")

@@ -200,7 +200,7 @@ def test_the_tasks_say_what_they_wrote_and_what_comes_next(project: Path) -> Non
         ("gen-controller A as --for v1/Widget", "not a kind of Kubernetes: see `kubectl api-resources` for its API"),
         ("gen-controller A as --for networking.k8s.io/v1/Ingres", "did you mean networking.k8s.io/v1/Ingress?"),
         ("gen-controller pod pods --for v1/Pod", "'pod' is not a name of a controller"),
-        ("gen-controller Pod pod --for v1/Pod", "the plural of Pod (v1) is pods: say that in place of pod"),
+        ("gen-controller Pod pod --for v1/Pod", "the plural of Pod (v1) is pods: use it instead of pod"),
         ("gen-controller Pod pods --for v1/Pod --cluster-scoped", "Pod (v1) is namespaced: leave out --cluster-scoped"),
         ("gen-controller Pod pods --for v1/Pod --group example.com", "--group and --short-name are for new kinds"),
         ("gen-controller Pod pods --for v1/Pod --short-name po", "--group and --short-name are for new kinds"),

@@ -221,7 +221,7 @@ class Queue(Generic[K]):
     def retry(self, key: K, *, now: float, chance: float, after: float | None = None, failed: bool = True) -> float:
         """The work on `key` did not succeed: try again after the backoff, but not before `after`; return the wait.
 
-        `failed=False`: the handler asked for another try, so `after` replaces the backoff; its base stays the minimum.
+        `failed=False`: the handler requested a retry, so `after` replaces the backoff; its base stays the minimum.
         """
         entry = self._release(key)
         entry.queued = None

@@ -262,7 +262,7 @@ class PeriodicTasks:
                 raise BonnyError(f"it returned {type(result).__name__}: return None, Next(state) or Stop(reason)")
         except Exception as error:  # noqa: BLE001  it halts this task alone
             if task.leader_only and (isinstance(error, NotLeading) or not self.leading):
-                report(log.warning, "task interrupted: not leading any more", error, metadata)
+                report(log.warning, "task interrupted: no longer the leader", error, metadata)
                 return
             self.failed += 1
             if self._entries.get(task.id) is entry:

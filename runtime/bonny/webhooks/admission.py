@@ -129,7 +129,7 @@ class Admission(Part, NamesKinds, Generic[V_co]):
         if foreign and cls.failure_policy == "Fail" and not cls.because:
             raise OptionError(
                 f"{name} reviews kinds that are not your own and fails closed, so users cannot write them while "
-                "no replica answers: leave failure_policy out, or say in `because` why that must be"
+                "no replica answers: leave failure_policy out, or give the reason in `because`"
             )
 
     @classmethod

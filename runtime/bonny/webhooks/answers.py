@@ -86,7 +86,7 @@ class Reviewer:
             if isinstance(error, HandlerTimeout):
                 outcome, text = "timeout", f"did not answer within {seconds:g} s"
             report(log.warning, "webhook failed", error, fields)
-            answer = f"{self._name} of {self._operator} {text}: the log of the operator says more".encode()
+            answer = f"{self._name} of {self._operator} {text}: see the log of the operator".encode()
         finally:
             self.reviews[path, request.operation, outcome] += 1
         return status, answer

@@ -135,7 +135,7 @@ class Review(Generic[V_co]):
     def old_spec(self: Review[HasSpec[S]]) -> S:
         """The typed spec of `old`. Raises: as `spec`; `LookupError` for CREATE."""
         if self.old is None:
-            raise LookupError("a write that creates an object has no old one: ask `review.old is None` first")
+            raise LookupError("a write that creates an object has no old object: check `review.old is None` first")
         if self._old_spec is None:
             self._old_spec = self._read(self.old)
         return cast("S", self._old_spec)

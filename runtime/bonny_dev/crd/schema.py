@@ -59,7 +59,7 @@ _REFUSED: Final = {
     "prefixItems": "a structural schema cannot have a tuple: use a list of one type, or an object",
     "propertyNames": "the API server cannot check keys: use dict[str, ...]",
     "patternProperties": "the API server cannot check keys: use dict[str, ...]",
-    "deprecated": "the API server does not know deprecated fields: say it in the description",
+    "deprecated": "the API server has no deprecated fields: write it in the description",
 }
 
 _Definitions = Mapping[str, Resource]

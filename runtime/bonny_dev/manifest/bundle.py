@@ -63,7 +63,7 @@ def documents(
             f"this one is used by others; choose one of its own, for example --namespace {operator.name}"
         )
     if crds_only and include:
-        raise UsageError("--crds-only leaves out what --with names: use one of the two")
+        raise UsageError("--crds-only leaves out the parts of --with: use one of the two")
     deployed = image is not None and not (local or crds_only)
     optional = list(chosen(operator, include=include, exclude=exclude, deployed=deployed))
     called = deployed and has_webhooks(operator)

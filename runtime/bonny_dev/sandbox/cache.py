@@ -94,7 +94,7 @@ def damage(program: Path) -> str | None:
     except SandboxError as error:
         return f"is of no use ({error})"
     if program.name in KUBERNETES_PROGRAMS and version != parse(program.parent.name):
-        return f"says that it is version {version}"
+        return f"reports version {version}"
     return None
 
 

@@ -131,7 +131,7 @@ def run(
             files.write(state_file, json.dumps(asdict(state)))
             _say_how_to_reach(state, "The sandbox is ready. Ctrl-C, or `invoke sandbox.stop` elsewhere, ends it.", say)
             watch(sandbox, home, seconds=hours * 3600)
-            say("The sandbox ended by itself: its time was over, or its folder was deleted.")
+            say("The sandbox has stopped: --hours have passed, or its folder was deleted.")
     except KeyboardInterrupt:
         say("The sandbox is stopped.")
     finally:

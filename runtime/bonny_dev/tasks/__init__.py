@@ -254,7 +254,7 @@ def migrate_kind(
     remove_version: Annotated[
         list[str] | None, "old version that the next release of the CRD will lack: v1alpha1; may be repeated"
     ] = None,
-    dry_run: Annotated[bool, "print what there is to do, and change nothing"] = False,
+    dry_run: Annotated[bool, "print the steps to do, and change nothing"] = False,
     context: KubeContext = "",
 ) -> int:
     """Rewrite all objects of a kind in its storage version, so that an old version can be removed.
@@ -314,9 +314,9 @@ def lint(c: Context) -> int:
 def update_vendored(
     c: Context,
     ref: Annotated[
-        str, "tag, branch or commit of the template (default: its newest tag; of a folder, what lies there)"
+        str, "tag, branch or commit of the template (default: its newest tag; of a folder, its present content)"
     ] = "",
-    from_: Annotated[str, "folder or URL of the template (default: the one that is recorded)"] = "",
+    from_: Annotated[str, "folder or URL of the template (default: as recorded)"] = "",
     force: Annotated[bool, "also replace files that were edited here"] = False,
 ) -> None:
     """Replace the runtime and the developer tools with another version of the template."""

@@ -64,7 +64,7 @@ def _existing_kind(project: Project, request: NewKind, of: str) -> dict[str, Any
     if served is None and _is_of_kubernetes(api_version):
         raise UsageError(f"--for is {of}, which is not a kind of Kubernetes: {_suggestion(of)}")
     if served and served[0] != request.plural:
-        raise UsageError(f"the plural of {kind} ({api_version}) is {served[0]}: say that in place of {request.plural}")
+        raise UsageError(f"the plural of {kind} ({api_version}) is {served[0]}: use it instead of {request.plural}")
     if served and request.cluster_scoped and served[1] is Scope.NAMESPACED:
         raise UsageError(f"{kind} ({api_version}) is namespaced: leave out --cluster-scoped")
     cluster_scoped = request.cluster_scoped or (served is not None and served[1] is Scope.CLUSTER)

@@ -158,8 +158,8 @@ def _explained(wish: str, cluster: Cluster) -> Iterator[None]:
                 text = f"the API server refuses the credentials of {cluster.source}: log in again"
             case Forbidden():
                 text = (
-                    f"{cluster.source} may not {wish}: {error.message}; ask an administrator to apply what "
-                    "`invoke manifest --local` writes"
+                    f"{cluster.source} may not {wish}: {error.message}; ask an administrator to apply the output of "
+                    "`invoke manifest --local`"
                 )
             case NotServed():
                 text = f"cannot {wish}: the cluster does not serve {error.resource.partition(' ')[0]}: install it first"

@@ -82,7 +82,7 @@ def with_requirements(text: str, requirements: Sequence[str]) -> tuple[str, list
     dependencies = _parsed(text).get("project", {}).get("dependencies", [])
     asked, wanted = ({normal_name(line): line for line in lines} for lines in (dependencies, requirements))
     differing = [(asked[name], line) for name, line in wanted.items() if asked.get(name, line) != line]
-    left = [f"it asks for {theirs}, and the runtime for {line}" for theirs, line in differing]
+    left = [f"it requires {theirs}, and the runtime {line}" for theirs, line in differing]
     missing = [line for name, line in wanted.items() if name not in asked]
     added = "".join(f'\n    "{line}",' for line in missing)
     text, found = _DEPENDENCIES.subn(lambda match: match[0] + added, text, count=1)

@@ -66,7 +66,7 @@ async def is_granted(client: Client, permission: Permission, *, name: str = "", 
     match await client.create(kind, review):
         case {"status": {"allowed": bool(allowed)}}:
             return allowed
-    raise ApiError(f"the answer to a {kind.kind} says neither yes nor no")
+    raise ApiError(f"a {kind.kind} came back without a decision")
 
 
 def _attributes(permission: Permission, name: str) -> Resource:

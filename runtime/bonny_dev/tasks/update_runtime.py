@@ -264,7 +264,7 @@ def _recorded_origin(root: Path) -> str:
         return str(tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["bonny"]["template"])
     except (OSError, ValueError, KeyError, TypeError):
         raise UsageError(
-            'where the template is was not recorded: say --from, or add template = "https://..." to [tool.bonny] in '
+            'where the template is was not recorded: give --from, or add template = "https://..." to [tool.bonny] in '
             "pyproject.toml"
         ) from None
 
@@ -283,6 +283,6 @@ def _git(*arguments: str, cwd: Path | None = None, ok: Container[int] = ()) -> s
     except FileNotFoundError as error:
         raise UsageError("git is not installed here: install it, or name a folder by --from and no --ref") from error
     if done.returncode and done.returncode not in ok:
-        why = (done.stderr.strip().splitlines() or ["it does not say why"])[-1]
+        why = (done.stderr.strip().splitlines() or ["git printed no reason"])[-1]
         raise UsageError(f"git {arguments[0]} failed: {_without_token(why)}")
     return "" if done.returncode else done.stdout

@@ -117,10 +117,10 @@ def assert_requeued(token: Axn[Any], *, after: float | None = None, at: datetime
     """
     seconds, time = _whole(token).requeue_seconds, _whole(token).requeue_time
     if seconds is None:
-        raise AssertionError("the handler did not ask to be run again")
+        raise AssertionError("the handler did not set a time to run again")
     asked = f"at {time}" if time else f"after {seconds:g} s"
-    _require(after in (None, seconds), f"the handler asked to be run again after {seconds:g} s, not after {after} s")
-    _require(at in (None, time), f"the handler asked to be run again {asked}, not at {at}")
+    _require(after in (None, seconds), f"the handler is to run again after {seconds:g} s, not after {after} s")
+    _require(at in (None, time), f"the handler is to run again {asked}, not at {at}")
     return seconds
 
 

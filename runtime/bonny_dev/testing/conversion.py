@@ -56,7 +56,7 @@ def round_trip(resource: Mapping[str, Any], *versions: type[Version], carried: C
         plain = check_object(here, convert(check_object(others[0], convert(given, here, others[0])), others[0], here))
         raise AssertionError(
             f"{name} came back from {others[0].version} as {plain}, and was {given}, so an annotation has to "
-            f"carry {', '.join(lost)}: convert it, or say carried={lost}"
+            f"carry {', '.join(lost)}: convert it, or set carried={lost}"
         )
     return check_object(others[0], convert(given, here, others[0]))
 

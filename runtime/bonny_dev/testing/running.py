@@ -192,7 +192,7 @@ class RunningOperator:
         try:
             return await asyncio.to_thread(self.process.wait, STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"the operator did not end within {STOP_SECONDS} s\n{self.log()}") from None
+            raise AssertionError(f"the operator did not stop within {STOP_SECONDS} s\n{self.log()}") from None
 
     async def kill(self) -> None:
         """End it at once, as a crash or a lost node does: no handler ends, nothing is closed. `restart` follows."""

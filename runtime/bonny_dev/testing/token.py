@@ -232,8 +232,8 @@ def _check_granting(token: Reconcile[Any], resource: Resource, client: Answering
     known, held = [*token.descendants, *cast("_OfflineContext", token.context).shown], permissions(client.granted)
     if rules := lacking(resource, held, namespace=token.key.namespace, known=known):
         raise AssertionError(
-            f"{type(token.controller).__name__} registered {identify(resource)}, which grants what the operator does "
-            f"not have: add to its `rules`: {', '.join(map(json.dumps, rules))}"
+            f"{type(token.controller).__name__} registered {identify(resource)}, which grants rules that the "
+            f"operator does not have: add to its `rules`: {', '.join(map(json.dumps, rules))}"
         )
 
 
