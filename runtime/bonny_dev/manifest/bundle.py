@@ -60,7 +60,7 @@ def documents(
     if namespace == "default" or namespace.startswith("kube-"):
         raise UsageError(
             f"the operator cannot be deployed to {namespace}: the manifest sets the pod security of its namespace, and "
-            f"this one is used by others; choose one of its own, for example --namespace {operator.name}"
+            f"others use this namespace; choose another, for example --namespace {operator.name}"
         )
     if crds_only and include:
         raise UsageError("--crds-only leaves out the parts of --with: use one of the two")
