@@ -182,6 +182,7 @@ class Operator:
 
     @property
     def user_agent(self) -> str:
+        """Name and version, for the API server."""
         return f"{self.name}/{self.version}"
 
     def _check_uniqueness(self) -> None:

@@ -21,7 +21,7 @@ class NamesKinds:
     _without_kinds: ClassVar[str]
     """The error of a class without kinds, up to how to name one."""
 
-    # --- what the runtime asks ----------------------------------------------------------------------------------------
+    # --- called by the runtime ---
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)

@@ -46,7 +46,8 @@ class HasSpec(Protocol[S_co]):
     """A version class with a typed spec."""
 
     @property
-    def spec(self) -> S_co: ...
+    def spec(self) -> S_co:
+        """The typed spec."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -290,7 +290,7 @@ class Queue(Generic[K]):
         return None
 
     def statistics(self, *, now: float) -> Statistics:
-        # 100,000 keys take 11 ms.
+        """Numbers for metrics. 100,000 keys take 11 ms."""
         entries = self._entries.values()
         parked = sum(entry.parked for entry in entries)
         return Statistics(

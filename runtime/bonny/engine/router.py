@@ -99,6 +99,7 @@ class Router:
         return self.primary[0]
 
     def item(self, key: Key) -> Item | None:
+        """The object in the store."""
         return self.primary_stream(key).store.get(key)
 
     def streams_of(self, kind: Kind, key: Key) -> Iterator[Stream]:

@@ -110,6 +110,7 @@ class SchedulerServer:
         self._bound.discard(uid)
 
     def stream_advanced(self) -> None:
+        """Nodes or pods changed: try again."""
         self._wake.set()
 
     def server_restored(self) -> None:

@@ -79,6 +79,7 @@ class PodView(_View):
 
     @cached_property
     def decoded(self) -> Pod:
+        """The fields that scheduling needs."""
         return decode_pod(self.item.raw)
 
     @cached_property

@@ -217,7 +217,7 @@ class PeriodicTasks:
         stopped = self._stopped.is_set()
         return {run for run, task in self._running.items() if stopped or task.leader_only}
 
-    # --- one task -----------------------------------------------------------------------------------------------------
+    # --- one task ---
 
     def _begin(self, entry: _Registered) -> None:
         """Begin to repeat the task, unless it has begun: a thread may register it while `run` starts."""

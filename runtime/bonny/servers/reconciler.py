@@ -72,7 +72,7 @@ class Reconciler(ObjectVisitor[V]):
             if cls.frequency != Reconciler.frequency:
                 raise OptionError(f"{cls.__name__} has cron and frequency: leave out either")
 
-    # --- your methods -------------------------------------------------------------------------------------------------
+    # --- your methods ---
 
     def reconcile(self, resource: Resource, /) -> object:
         """The handler: `async def`, or `def` in a thread. An error is logged; any result means success."""
@@ -94,7 +94,7 @@ class Reconciler(ObjectVisitor[V]):
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.call_later, seconds, self._wake.set)
 
-    # --- what the runtime asks ----------------------------------------------------------------------------------------
+    # --- called by the runtime ---
 
     async def run(self) -> None:
         """Run at each tick until cancelled, or until the running handlers have ended after `stop`."""

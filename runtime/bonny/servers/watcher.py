@@ -76,7 +76,7 @@ class Watcher(ObjectVisitor[V]):
             pipeline=Pipeline((self._show,)),
         )
 
-    # --- your methods -------------------------------------------------------------------------------------------------
+    # --- your methods ---
 
     def add(self, resource: Resource, /) -> object:
         """The object is new, or new to this process. `async def`, or `def` in a thread."""
@@ -87,7 +87,7 @@ class Watcher(ObjectVisitor[V]):
     def delete(self, resource: Resource, /) -> object:
         """The object was deleted; `resource` is its last known state."""
 
-    # --- what the runtime asks ----------------------------------------------------------------------------------------
+    # --- called by the runtime ---
 
     async def run(self) -> None:
         """Watch and call handlers until cancelled, or until the running handlers have ended after `stop`."""

@@ -74,9 +74,11 @@ class Issuer:
         return f"the {self._secret.purpose} certificates"
 
     def stop(self) -> None:
+        """End after the step in progress."""
         self._stopped.set()
 
     async def run(self) -> None:
+        """Renew the certificate in time until `stop`. Errors are logged, kept in `error`, and tried again."""
         while not self._stopped.is_set():
             previous, self.error = self.error, ""
             try:

@@ -38,6 +38,8 @@ class User(msgspec.Struct, frozen=True, rename={"name": "username"}):
 
 
 class ObjectKind(msgspec.Struct):
+    """Group, version and kind of the object under review."""
+
     group: str
     version: str
     kind: str

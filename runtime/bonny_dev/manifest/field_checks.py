@@ -63,6 +63,7 @@ def without_strings(expression: str) -> str:
 
 
 def refuse(owner: str, problem: str) -> NoReturn:
+    """Raises: `OptionError` about the class `owner`."""
     raise OptionError(f"{owner} {problem}")
 
 

@@ -139,6 +139,7 @@ def not_by(operator: Operator, namespace: str) -> str:
 
 
 def named(expressions: Mapping[str, str]) -> list[Resource]:
+    """CEL expressions by name, in the form of matchConditions and variables."""
     return [{"name": name, "expression": expression} for name, expression in expressions.items()]
 
 

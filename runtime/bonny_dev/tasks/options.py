@@ -30,6 +30,7 @@ class NewApi:
 
     @property
     def short_names(self) -> tuple[str, ...]:
+        """The short names one by one; empty without any."""
         return tuple(separated(self.short_name))
 
 

@@ -55,6 +55,7 @@ class Reviewed:
 
     @property
     def allowed(self) -> bool:
+        """Whether the write was admitted."""
         return self.code == HTTPStatus.OK
 
 

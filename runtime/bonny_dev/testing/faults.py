@@ -72,6 +72,7 @@ class ProxiedRequest:
 
     @property
     def is_watch(self) -> bool:
+        """Whether it is a watch: a list with `watch=true`."""
         return self.query.get("watch") == "true"
 
 

@@ -20,6 +20,7 @@ from .running import RunningOperator, running
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Raises: `pytest.UsageError` when the tools are of another version than vendor/bonny, or an extra is absent."""
     if not fits(config.rootpath / "vendor" / "bonny"):
         raise pytest.UsageError(UNFIT)
     if absent := absent_import(config.rootpath):

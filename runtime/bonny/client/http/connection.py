@@ -146,7 +146,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         if self._waiter is not None and not self._waiter.done() and (self.error is not None or self._ready()):
             self._waiter.set_result(None)
 
-    # --- called by the event loop -------------------------------------------------------------------------------------
+    # --- called by the event loop ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._socket = self._transport = cast("asyncio.Transport", transport)
