@@ -57,7 +57,7 @@ SHOWN: Final = ("runtime/bonny/", "runtime/bonny_dev/")
 MOST: Final = {
     "CHANGELOG.md": 3,
     "docs/reference/": 165,
-    "runtime/bonny/": 387,
+    "runtime/bonny/": 375,
     "runtime/bonny_dev/": 311,
     "bench/": 120,
     "hooks/": 7,

@@ -43,7 +43,7 @@ def defined_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 def members_of(cls: type) -> Iterator[tuple[str, Any]]:
     """The public methods, properties and classes that a class itself defines."""
-    kinds = FunctionType | classmethod | staticmethod | property | cached_property | type
+    kinds: tuple[type[Any], ...] = (FunctionType, classmethod, staticmethod, property, cached_property, type)
     for name, value in vars(cls).items():
         if isinstance(value, kinds) and not name.startswith("_"):
             yield name, value
