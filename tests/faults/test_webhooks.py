@@ -170,7 +170,7 @@ def test_w11_a_handler_that_does_not_end_is_given_up_in_time_and_delays_no_other
 
 
 @pytest.mark.parametrize("mode", ["raises", "exits"])
-def test_w12_what_a_handler_raises_is_an_error_of_this_write_and_shows_no_value(reviewed: Reviewed, mode: str) -> None:
+def test_w12_an_error_of_a_handler_is_an_error_of_this_write_and_shows_no_value(reviewed: Reviewed, mode: str) -> None:
     process = reviewed.begin()
     refused = reviewed.tried(mode)
     assert refused.status == 500
@@ -214,7 +214,7 @@ def test_w14_an_expired_certificate_refuses_writes_until_another_one_is_there(re
     reviewed.sandbox.eventually(lambda: refusal() == "", within_seconds=SEEN_SECONDS)
 
 
-def test_w17_reviews_go_on_after_the_api_server_was_restarted(reviewed: Reviewed) -> None:
+def test_w17_reviews_continue_after_the_api_server_was_restarted(reviewed: Reviewed) -> None:
     process = reviewed.begin()
     sandbox = reviewed.sandbox
     sandbox.apiserver.kill()
@@ -277,7 +277,7 @@ def test_w19_a_configuration_that_outlives_its_operator_holds_up_nothing_else(re
     sandbox.eventually(lambda: reviewed.tried("bad").status == 201)
 
 
-def test_w20_while_no_replica_converts_the_stored_version_goes_on(reviewed: Reviewed) -> None:
+def test_w20_while_no_replica_converts_the_stored_version_still_works(reviewed: Reviewed) -> None:
     sandbox, old, stored = reviewed.sandbox, CRATES.format("v1"), CRATES.format("v2")
     gone = reviewed.begin()
     crate = {"apiVersion": f"{GROUP}/v2", "kind": "Crate", "metadata": {"name": "c"}, "spec": {"width": 3}}
