@@ -2,7 +2,7 @@
 
 You need it to see the checks of the API server: `structural(WidgetSpec, where="Widget.spec")`.
 You do not need it to read objects: see `bonny.api.reading`.
-Elsewhere: what the API server would refuse in a schema (`schema_checks`), whether an object fits one (`objects`).
+Elsewhere: schemas that the API server would refuse (`schema_checks`), whether an object fits one (`objects`).
 
 Pydantic writes JSON Schema; this module converts it to the subset that a CustomResourceDefinition allows, and refuses
 the rest with the path of the field, so that nothing is dropped silently:
@@ -66,7 +66,7 @@ _Definitions = Mapping[str, Resource]
 
 
 class _Generator(GenerateJsonSchema):
-    """JSON Schema as pydantic writes it, with what pydantic would leave out or change."""
+    """JSON Schema as pydantic writes it, with the parts that pydantic would leave out or change."""
 
     def chain_schema(self, schema: ChainSchema) -> JsonSchemaValue:
         """Add patterns to types that are not plain strings, such as `IntOrString`."""

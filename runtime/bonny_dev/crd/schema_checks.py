@@ -3,7 +3,7 @@
 Internal: `crds` calls `checked_schema` for every version that it writes.
 
 It follows the validation of CustomResourceDefinitions in apiextensions-apiserver. Only the server itself checks whether
-rules in CEL compile, and what they may cost.
+rules in CEL compile, and their cost is within the limits.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def checked_schema(version: type[Version]) -> Resource:
 
 
 def check(schema: Resource, where: str, *, correlated: bool = True) -> None:
-    """Raises: `OptionError` naming the path of the field. `correlated`: the server knows what its value was before."""
+    """Raises: `OptionError` naming the path of the field. `correlated`: the server has its earlier value."""
     check_rules(schema, where, correlated=correlated)
     _check_limits(schema, where)
     _check_value(schema, where)

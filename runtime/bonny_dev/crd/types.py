@@ -31,7 +31,7 @@ _INSTEAD: Final = {
 
 
 def check_types(version: type[Version]) -> None:
-    """Raises: `OptionError` naming the path of the field, and what to write instead."""
+    """Raises: `OptionError` naming the path of the field, and the type to write instead."""
     _check_model(object_model(version).model, f"{version.kind} {version.version}:", ())
 
 

@@ -1,4 +1,4 @@
-"""Sayable: the part of a schema that version classes can say, and apart from it, the part that is kept as it is.
+"""Sayable: the part of a schema that version classes can express, and apart from it, the part that is kept as it is.
 
 A comparison of the definition made of the classes with the original finds again everything that is left out here.
 """

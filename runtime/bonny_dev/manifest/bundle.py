@@ -45,7 +45,7 @@ def documents(
     include: Collection[str] = (),
     exclude: Collection[str] = (),
 ) -> list[Resource]:
-    """The objects that an operator needs in a cluster, each after what it refers to.
+    """The objects that an operator needs in a cluster, each after the objects that it refers to.
 
     Without an image, or for `local` work, there is no Deployment: the operator runs outside of the cluster, where the
     API server cannot call its webhooks. `crds_only` leaves out everything but the definitions of its kinds. `include`

@@ -52,7 +52,7 @@ class Every:
 def root() -> Path:
     """The folder that holds one folder per Kubernetes version."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG rules say to ignore relative paths.
+    # By the XDG rules, relative paths are ignored.
     parent = Path(base) if base.startswith("/") else Path.home() / ".cache"
     return parent / "bonny" / "kubernetes"
 

@@ -39,7 +39,7 @@ def plan_controller_of(project: Project, request: NewKind, of: str) -> Plan:
     if request.finalizer:
         check_finalizes(request.kind)
     values = {**_existing_kind(project, request, of), "finalizer": request.finalizer}
-    # There is no integration test: the required fields of an object of this kind are not known here.
+    # There is no integration test: the required fields of an object of this kind are unknown.
     plan = _planned(project, request.kind, "controller_of", values, tests=("unit",))
     if values["builtin"]:
         return plan
@@ -134,7 +134,7 @@ def plan_webhook(project: Project, of: str) -> Plan:
             raise UsageError(f"samples/{sample} is missing: write it, the tests of a webhook begin with a valid object")
     else:
         values = {**_reviewed_kind(of), "own": False}
-    # The required fields of an object of another kind are not known here.
+    # The required fields of an object of another kind are unknown.
     tests = ("unit", "integration") if own else ("unit",)
     plan = _planned(project, f"{values['kind']}Admission", "webhook", values, tests=tests)
     notes = list(plan.notes)

@@ -1,4 +1,4 @@
-"""Options: what several tasks ask for, each with its help.
+"""Options: those of several tasks, each with its help.
 
 Elsewhere: the options that only one task has, which its function declares.
 """

@@ -1,6 +1,6 @@
-"""Pyproject: adds what a repository needs to the lists in its pyproject.toml.
+"""Pyproject: adds requirements to the lists in the pyproject.toml of a repository.
 
-Only a line as the template writes it is extended; for everything else a sentence says what to add.
+Only a line as the template writes it is extended; for everything else a sentence names the line to add.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Testing: builders, assertions and fixtures for tests of an operator.
 
 `axn` builds the token for a handler test without a server, `handle` passes it through the handler, and the functions
-that begin with `assert_` check what the handler registered; `child_of` makes a child for `observed`. `run_task` and
+that begin with `assert_` check the registered state; `child_of` makes a child for `observed`. `run_task` and
 `reconcile` do the same for periodic tasks and reconcilers, `schedule` asks a scheduler for a node, `review` asks an
 admission webhook about a write, `round_trip` checks conversion functions, `check_samples` the files in `samples/`.
 `record_permissions` compares used permissions with the manifest. `plugin` holds pytest fixtures for tests with a real

@@ -7,8 +7,8 @@
 A request is named as RBAC and error messages name it: verb, resource, then namespace and name, as in
 `patch deployments.apps/scale default/web`, `get nodes n1`, or `list pods` for all namespaces. An apply is a `patch`.
 
-The answer is an object; for a list its objects; None for what was sent; an error class of `bonny.client`, or any error.
-Instead of a mapping, a function takes the `SentRequest` and returns the answer.
+The answer is an object; for a list its objects; None for the object that was sent; an error class of
+`bonny.client`, or any error. Instead of a mapping, a function takes the `SentRequest` and returns the answer.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Answers:
 
 
 class AnsweringClient(Client):
-    """A client that gets its answers from a test, and sends only what the rules of `served` allow."""
+    """A client that gets its answers from a test, and sends only requests that the rules of `served` allow."""
 
     def __init__(self, answers: AnyAnswers, *, served: Servable | None, group: str = "") -> None:
         super().__init__(cast("Any", None), user_agent="test", group=group)
@@ -101,7 +101,7 @@ class AnsweringClient(Client):
         return answer
 
     def check(self) -> None:
-        """Fail the test for what failed in a handler that went on. Raises: `AssertionError`."""
+        """Fail the test for an error that a handler caught. Raises: `AssertionError`."""
         for failure in self._failures:
             raise failure
 
@@ -140,7 +140,7 @@ def _answered(reply: Any, request: ApiRequest) -> Answer:
     if isinstance(reply, type):
         if reply not in STATUSES:
             raise reply
-        # A 404 without a reason is what a server says that does not know the kind.
+        # A 404 without a reason is the answer of a server without the kind.
         status, reply = STATUSES[reply], {"reason": "" if reply is NotServed else reply.__name__}
     elif isinstance(reply, Sequence):
         reply = {"metadata": {"resourceVersion": "1"}, "items": reply}

@@ -6,7 +6,7 @@ You need it in a unit test of conversion functions, with objects that use every 
     def test_nothing_is_lost_between_the_versions(widget):
         round_trip(widget, WidgetV1, WidgetV2)
 
-The objects are converted as in the running operator, where annotations carry what another version cannot hold.
+The objects are converted as in the running operator, where annotations carry values that another version cannot hold.
 """
 
 from __future__ import annotations
