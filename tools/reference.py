@@ -294,7 +294,7 @@ def _headings(module: str) -> list[tuple[int, str]]:
 
 
 def _section(section: str, text: str) -> str:
-    return INTERNAL if text.startswith("For the ") or section == "what the runtime asks" else section
+    return INTERNAL if text.startswith("For the ") or section == "called by the runtime" else section
 
 
 def _fields(body: list[ast.stmt]) -> Iterator[Member]:

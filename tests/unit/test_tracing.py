@@ -440,7 +440,7 @@ def test_an_operator_that_cannot_export_as_it_shall_ends_with_one_sentence(
     done = python(run, KUBECONFIG=str(tmp_path / "kubeconfig"), **environ)
 
     sentence = (
-        f"OpenTelemetry cannot be set up as the OTEL_* variables say ({reason}): correct them, or install the exporter "
+        f"OpenTelemetry cannot be set up by the OTEL_* variables ({reason}): correct them, or install the exporter "
         "that they name; the extra `otel` has that for otlp over HTTP\n"
     )
     assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)

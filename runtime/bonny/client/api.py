@@ -156,7 +156,7 @@ class Client:
         self._slots = asyncio.Semaphore(IN_FLIGHT)
 
     async def close(self) -> None:
-        """Close all connections."""
+        """For the runtime: close all connections."""
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.wait({self._reading})

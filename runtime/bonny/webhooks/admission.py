@@ -106,7 +106,7 @@ class Admission(Part, NamesKinds, Generic[V_co]):
         while a replica answers."""
         raise NotImplementedError
 
-    # --- what the runtime asks ----------------------------------------------------------------------------------------
+    # --- called by the runtime ---
 
     extra = "webhooks"
     _without_kinds = "reviews nothing: write Admission[YourVersion]"
