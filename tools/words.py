@@ -57,11 +57,11 @@ SHOWN: Final = ("runtime/bonny/", "runtime/bonny_dev/")
 MOST: Final = {
     "CHANGELOG.md": 3,
     "docs/reference/": 138,
-    "runtime/bonny/": 375,
+    "runtime/bonny/": 373,
     "runtime/bonny_dev/": 141,
     "bench/": 120,
     "hooks/": 7,
-    "tools/": 66,
+    "tools/": 64,
     "tests/": 1_035,
 }
 
