@@ -62,13 +62,13 @@ def unit(c: Context) -> None:
 
 @task(pre=[lint])
 def check(c: Context) -> None:
-    """Lint, types and unit tests with a fifth of their random examples: what to run before each commit; a minute."""
+    """Lint, types and unit tests with a fifth of their random examples, to run before each commit; a minute."""
     spread(c, "tests/unit -m 'not slow' --hypothesis-profile=quick")
 
 
 @task
 def template(c: Context) -> None:
-    """Render the template in several ways; check, install and test what comes out."""
+    """Render the template in several ways; check, install and test the results."""
     spread(c, "tests/template -m 'not slow'")
 
 

@@ -1,4 +1,4 @@
-"""Cog: the smallest controller with one handler for each action; it says what happens, and does nothing.
+"""Cog: the smallest controller with one handler for each action; it logs each action, and does nothing.
 
 To see when a handler is called:
 
@@ -44,7 +44,7 @@ class CogController(Controller[Cog]):
 
 
 def say(action: str, cog: Resource) -> None:
-    """Log what happens to which object; its content stays out of the log."""
+    """Log the action and the name of the object; its content stays out of the log."""
     log.info("cog", extra={"action": action, "object": cog["metadata"]["name"]})
 
 

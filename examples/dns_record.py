@@ -1,6 +1,6 @@
 """DNS record: an external HTTP API; its address and token come from the environment, its session from `lifespan`.
 
-The API is asked to make each record under the UID of its object. So the call may be repeated: after a crash, or an
+The API makes each record under the UID of its object. So the call may be repeated: after a crash, or an
 answer that was lost, it finds the record that is there already. docs/how-to/external-systems.md explains each part.
 """
 

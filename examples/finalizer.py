@@ -72,7 +72,7 @@ def keep_a_copy(axn: Reconcile[Bucket]) -> None:
 
 
 def wait_until_unused(axn: Axn[Bucket], folder: Path) -> None:
-    """A handler does not wait: it says that it wants to be called again, and the status says why."""
+    """A handler does not wait: it requests another call, and the status has the reason."""
     if (folder / "in-use").exists():
         axn.update_status(lambda status: {**status, "phase": "InUse"})
         raise Retry("the bucket is in use", after=1.0)

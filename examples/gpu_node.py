@@ -1,6 +1,6 @@
 """GpuNode: pods with `schedulerName: gpu-node` go to a random node of those with GPUs into which they fit.
 
-`nodes` says which nodes there are to choose from. A label selector is kept up to date by a watch.
+`nodes` lists the nodes to choose from. A watch updates the nodes of a label selector.
 """
 
 import random

@@ -28,7 +28,7 @@ class GreetingSpec(Spec):
     """The desired state."""
 
     greeting: str = Field(min_length=1, description="Text of the greeting.")
-    replicas: int = Field(default=2, ge=0, description="How many say it.")
+    replicas: int = Field(default=2, ge=0, description="Number of servers.")
 
 
 class GreetingStatus(Status, WithConditions, WithObservedGeneration):
@@ -67,11 +67,11 @@ class GreetingController(Controller[Greeting]):
         wanted = axn.spec.replicas
         axn.update_status(GreetingStatus(available=available))
         axn.set_condition("Ready", available >= wanted, message=f"{available} of {wanted} are available")
-        axn.success_event(reason="Greeting", message=f"{wanted} replicas say {axn.spec.greeting!r}")
+        axn.success_event(reason="Greeting", message=f"{wanted} replicas serve {axn.spec.greeting!r}")
 
 
 def deployment_for(greeting: Resource, spec: GreetingSpec) -> Resource:
-    """The servers that say it."""
+    """The servers of the greeting."""
     name = greeting["metadata"]["name"]
     container = {
         "name": "greeter",

@@ -1,6 +1,6 @@
-"""MyOperator: handlers for Pods, with options, a schema, and what becomes of the controller when it fails.
+"""MyOperator: handlers for Pods, with options, a schema, and the effects of an error.
 
-The class says what holds wherever it is used; `configured` says what holds in one operator, and gives its options.
+The class has the settings of every use; `configured` sets the options of one operator.
 """
 
 import logging
@@ -13,13 +13,13 @@ log = logging.getLogger(__name__)
 
 
 class Labels(Model):
-    """The labels that are asked for; others do not matter."""
+    """The required labels; others do not matter."""
 
     team: str
 
 
 class Metadata(Model):
-    """Of the metadata, what is asked for."""
+    """The required metadata."""
 
     labels: Labels
 

@@ -39,8 +39,8 @@ class GenericController(compat.Controller[Any]):
     resource = (MyCustomResource, Kind("apps/v1", "Deployment"))
 
     async def reconcile(self, axn: compat.Axn[Any]) -> None:
-        name, api_version, what = axn.identifier()
-        log.info("seen", extra={"object": name, "api_version": api_version, "what": what})
+        name, api_version, action = axn.identifier()
+        log.info("seen", extra={"object": name, "api_version": api_version, "action": action})
         if axn.has_conditions:
             axn.set_condition("Seen", True)
 

@@ -1,4 +1,4 @@
-"""Widget: a column of its own in `kubectl get`, and a permission beyond what the runtime asks for.
+"""Widget: a column of its own in `kubectl get`, and a permission that the runtime does not need.
 
 `columns` and `rules` are read by `invoke manifest`; everything that `axn.client` does needs a rule.
 """
@@ -48,7 +48,7 @@ class WidgetController(Controller[Widget]):
 
 
 async def has_settings(axn: Axn[Widget]) -> bool:
-    """Whether there is a ConfigMap of the widget's name, asked of the API server and of no cache."""
+    """Whether the API server has a ConfigMap of the widget's name; no cache is read."""
     try:
         await axn.client.get(CONFIG_MAP, axn.key.name, namespace=axn.key.namespace)
     except NotFound:

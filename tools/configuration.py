@@ -20,13 +20,13 @@ LEAD: Final = """\
 
 # Configuration
 
-An operator reads its settings from environment variables, once, when it starts. A variable beats what `Operator(...)`
-says; an empty variable counts as not set. `python -m <package> config` prints the settings in force and where each
-comes from; `python -m <package> help` prints the list below.
+An operator reads its settings from environment variables, once, when it starts. A variable overrides the value in
+`Operator(...)`; an empty variable counts as not set. `python -m <package> config` prints the settings in force and
+where each comes from; `python -m <package> help` prints the list below.
 
 A value that is not accepted, or a `BONNY_` variable that does not exist, ends the process with exit code 2 and one
-sentence on stderr that names the variable and what it accepts. In a cluster, variables belong to the container of the
-Deployment: [manifest](reference/manifest.md) shows which ones the manifest sets."""
+sentence on stderr that names the variable and its accepted values. In a cluster, variables belong to the container of
+the Deployment: [manifest](reference/manifest.md) shows which ones the manifest sets."""
 
 EXTRAS_LEAD: Final = """\
 ## Variables of extras
@@ -43,9 +43,9 @@ HONOURED_LEAD: Final = """\
 ## Variables of other tools
 
 They have the meaning that they have elsewhere. `python -m <package> config` prints the variables that are set, with
-passwords masked. The variables of OpenTelemetry belong to the extra `otel`; where it is absent, the log says at start
-that they have no effect. OpenTelemetry's SDK reads more variables of its own; [traces](reference/telemetry.md#traces)
-explains when it is used."""
+passwords masked. The variables of OpenTelemetry belong to the extra `otel`; where it is absent, one line of the log at
+start warns that they have no effect. OpenTelemetry's SDK reads more variables of its own;
+[traces](reference/telemetry.md#traces) explains when it is used."""
 
 
 def page() -> str:

@@ -111,7 +111,7 @@ PAGES: Final = (
         "bonny/controller.py",
         (
             Part("bonny/controller.py", ("Controller",), methods=True),
-            Part("bonny/api/of_kinds.py", ("OfKinds",), methods=True),
+            Part("bonny/api/names_kinds.py", ("NamesKinds",), methods=True),
             Part("bonny/controller.py", ("Restart",)),
             Part("bonny/run/discovery.py", ("discover",)),
             Part("bonny/lifespan.py", ("HasLifespan",), methods=True),
@@ -155,7 +155,7 @@ PAGES: Final = (
         (
             Part("bonny/servers/reconciler.py", ("Reconciler",), signed=True, methods=True, one_example=True),
             Part("bonny/servers/watcher.py", ("Watcher",), signed=True, methods=True, one_example=True),
-            Part("bonny/servers/server.py", ("Server",)),
+            Part("bonny/servers/visitor.py", ("ObjectVisitor",)),
             Part("bonny/servers/periodic.py", ("PeriodicTask",), signed=True),
             Part("bonny/servers/periodic.py", ("Next", "Stop", "TaskRun")),
         ),
@@ -188,7 +188,7 @@ PAGES: Final = (
         "bonny/webhooks/__init__.py",
         (
             Part("bonny/webhooks/admission.py", ("Admission",), signed=True, methods=True, one_example=True),
-            Part("bonny/api/of_kinds.py", ("OfKinds",), methods=True),
+            Part("bonny/api/names_kinds.py", ("NamesKinds",), methods=True),
             Part("bonny/webhooks/review.py", ("Review",), signed=True, methods=True, one_example=True),
             Part("bonny/webhooks/review.py", ("Denied",)),
             Part("bonny/webhooks/review.py", ("User",)),
@@ -213,7 +213,7 @@ PAGES: Final = (
             Part("bonny_dev/testing/shown.py", ("child_of",), signed=True),
             Part("bonny_dev/testing/token.py", ("Handled",)),
             Part("bonny_dev/testing/answers.py", ("Answers",), signed=True),
-            Part("bonny_dev/testing/answers.py", ("Request",)),
+            Part("bonny_dev/testing/answers.py", ("SentRequest",)),
             Part("bonny_dev/testing/assertions.py", tuple(f"assert_{word}" for word in ASSERTIONS), signed=True),
             Part("bonny_dev/testing/scheduling.py", ("schedule",), signed=True),
             Part("bonny_dev/testing/servers.py", ("run_task", "reconcile"), signed=True),
@@ -302,7 +302,7 @@ def _headings(module: str) -> list[tuple[int, str]]:
 
 
 def _section(section: str, text: str) -> str:
-    return INTERNAL if text.startswith("For the ") or section == "what the runtime asks" else section
+    return INTERNAL if text.startswith("For the ") or section == "called by the runtime" else section
 
 
 def _fields(body: list[ast.stmt]) -> Iterator[Member]:

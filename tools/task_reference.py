@@ -32,8 +32,8 @@ failed, when `migrate` could not write an object, or when `--from-crd` found a n
 refused to start, for example a misspelt task, with one sentence on stderr that names the reason and the remedy.
 
 The generators, whose names begin with `gen-`, add files and never change an existing one. They write all missing files
-or none: when a file exists with different content, they name it and write nothing. The operator discovers what they
-add, so no other file has to be edited; `gen-webhook` adds a package to `pyproject.toml` where it is missing. See also
+or none: when a file exists with different content, they name it and write nothing. The operator discovers the added
+code, so no other file has to be edited; `gen-webhook` adds a package to `pyproject.toml` where it is missing. See also
 how to [add a version](../how-to/add-a-version.md), [change the stored version](../how-to/change-the-stored-version.md)
 and [port a CRD](../how-to/port-a-crd.md)."""
 

@@ -278,5 +278,5 @@ def no_exit(error: BaseException) -> BonnyError:
         case _:
             failure = BonnyError(f"{type(error).__name__} was raised, which is not an Exception")
     # Notes are only logged: the handler's own text must not get into a status.
-    failure.add_note(f"it said: {text_of(error)}")
+    failure.add_note(f"its text: {text_of(error)}")
     return failure

@@ -26,7 +26,7 @@ from pydantic import BaseModel
 from typing_extensions import TypeVar
 
 from .api import Version
-from .api.of_kinds import OfKinds
+from .api.names_kinds import NamesKinds
 from .api.reading import read
 from .axn import Axn
 from .core.conditions import RECONCILED
@@ -68,7 +68,7 @@ def _is_camel_case(name: str) -> bool:
     return name.isascii() and name.isalnum() and name[0].isupper()
 
 
-class Controller(OfKinds, HasLifespan, Generic[V_co, Axn_co]):
+class Controller(NamesKinds, HasLifespan, Generic[V_co, Axn_co]):
     """Reconciles the objects of one or several kinds. One instance serves all of them.
 
     Guarantees: an object is never reconciled twice at the same time; a failed reconcile is retried with exponential
@@ -128,7 +128,7 @@ class Controller(OfKinds, HasLifespan, Generic[V_co, Axn_co]):
     axn_class: ClassVar[type[Reconcile[Any]]] = Reconcile
     """The class of the axns that handlers and steps get. Default: `bonny.steps.Reconcile`, an `Axn`."""
 
-    # --- methods to define --------------------------------------------------------------------------------------------
+    # --- methods to define ---
     # Typed so that both an `async def` and a `def` fit as what overrides them.
 
     def reconcile(self, axn: Axn_co) -> Awaitable[None] | None:  # type: ignore[misc]
@@ -156,7 +156,7 @@ class Controller(OfKinds, HasLifespan, Generic[V_co, Axn_co]):
         """The object is gone; `axn.resource` is its last known state. Not called while no replica runs."""
         raise NotImplementedError
 
-    # --- variants -----------------------------------------------------------------------------------------------------
+    # --- variants ---
 
     @classmethod
     def configured(cls: type[C], **attributes: Any) -> type[C]:
@@ -169,7 +169,7 @@ class Controller(OfKinds, HasLifespan, Generic[V_co, Axn_co]):
                 raise OptionError(f"{cls.__name__}.configured({name}=...): controllers have no such attribute")
         return type(cls.__name__, (cls,), {"__module__": cls.__module__, "__doc__": cls.__doc__, **attributes})
 
-    # --- what the runtime asks ----------------------------------------------------------------------------------------
+    # --- called by the runtime ---
 
     _without_kinds = "handles nothing: write Controller[YourVersion]"
 

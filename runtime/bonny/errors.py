@@ -52,7 +52,7 @@ class Retry(BonnyError):
     after: float | None = None
 
     def __init__(self, message: str = "", *, after: float | None = None) -> None:
-        super().__init__(message or "the handler asked for another try")
+        super().__init__(message or "the handler requested a retry")
         if after is not None and not 0 <= after < math.inf:
             raise OptionError(f"{type(self).__name__}(after={after}): use 0 or more seconds, or None for the backoff")
         self.after = None if after is None else float(after)
@@ -66,7 +66,7 @@ class Throttled(Retry):
     several objects ask, the pause that ends last counts.
     """
 
-    def __init__(self, message: str = "an external system asks for fewer requests", *, after: float) -> None:
+    def __init__(self, message: str = "an external system throttles requests", *, after: float) -> None:
         super().__init__(message, after=after)
 
 

@@ -47,7 +47,7 @@ DEFAULT_NAMESPACE: Final = "default"
 WORD_BYTES: Final = 128
 NOTE_BYTES: Final = 1024
 
-BACKOFF: Final = Backoff(base=2.0, cap=30.0)
+WRITE_BACKOFF: Final = Backoff(base=2.0, cap=30.0)
 REPORT_SECONDS: Final = 60.0
 # Short against the window of a series; looking at all of them takes a millisecond.
 SWEEP_SECONDS: Final = 30.0
@@ -180,7 +180,7 @@ class EventRecorder:
                 self.correlator.settle(series, stored=stored, now=time.monotonic())
         if stored is False:
             # All events wait: the cause is rarely the single event.
-            await asyncio.sleep(BACKOFF.delay(series.tries, chance=random.random()))
+            await asyncio.sleep(WRITE_BACKOFF.delay(series.tries, chance=random.random()))
         return True
 
     def _object(self, series: Series) -> Resource:

@@ -92,7 +92,7 @@ class Kind:
         if not plural or scope is None:
             raise OptionError(
                 correction(self.api_version, self.kind)
-                or f"plural and scope of {self.kind} ({self.api_version}) are not known: give both, for example "
+                or f"plural and scope of {self.kind} ({self.api_version}) are unknown: give both, for example "
                 f"Kind({self.api_version!r}, {self.kind!r}, plural='{self.kind.lower()}s', scope=Scope.NAMESPACED)"
             )
         if self.namespace is not None and scope is Scope.CLUSTER:

@@ -27,7 +27,7 @@ from .extras import Part, check_options, of_operator
 from .naming import check_dns_label, check_finalizer, check_group, is_object_name
 from .resource import Resource
 from .servers.periodic import PeriodicTask
-from .servers.server import Server
+from .servers.visitor import ObjectVisitor
 from .steps import PruneDescendants, default_steps
 from .steps.finalizer import finalizers_of
 
@@ -42,7 +42,7 @@ LONGEST_GRACE: Final = 3600.0
 # k8s.io/apimachinery, pkg/apis/meta/v1/validation: FieldManagerMaxLength.
 MANAGER_BYTES: Final = 128
 
-Servable: TypeAlias = type[Controller[Any]] | type[Server] | type[Part] | type[Version] | Policy | PeriodicTask
+Servable: TypeAlias = type[Controller[Any]] | type[ObjectVisitor] | type[Part] | type[Version] | Policy | PeriodicTask
 """Anything that `discover` returns."""
 
 P = TypeVar("P", bound=Part)
@@ -89,7 +89,7 @@ class Operator:
         self.parts: tuple[type[Part], ...] = tuple(part for part in classes if issubclass(part, Part))
         """The classes among `controllers` that extras serve; `of` selects some."""
 
-        self.servers = tuple(part for part in classes if issubclass(part, Server))
+        self.servers = tuple(part for part in classes if issubclass(part, ObjectVisitor))
         self.tasks = tuple(part for part in parts if isinstance(part, PeriodicTask))
         versions = [part for part in classes if issubclass(part, Version)]
         served = (*self.controllers, *self.servers, *self.parts, *self.tasks, *versions)
@@ -182,6 +182,7 @@ class Operator:
 
     @property
     def user_agent(self) -> str:
+        """Name and version, for the API server."""
         return f"{self.name}/{self.version}"
 
     def _check_uniqueness(self) -> None:

@@ -1,5 +1,5 @@
-"""bonny_dev: what developers of an operator run; never part of its image.
+"""bonny_dev: the tools for developers of an operator; never part of its image.
 
-tasks and scaffold: the `invoke` tasks and the files they write; crd and manifest: what is installed in a cluster;
+tasks and scaffold: the `invoke` tasks and the files they write; crd and manifest: the objects of an installation;
 sandbox: a real control plane on this machine; testing: helpers for tests.
 """

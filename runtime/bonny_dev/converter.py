@@ -30,7 +30,7 @@ async def stop_converting(client: Client, documents: Iterable[Resource]) -> list
 
 
 async def check_converter(client: Client, crd: Resource) -> None:
-    """Raises: `UsageError` when another installation of the operator converts what `crd` gives to this one."""
+    """Raises: `UsageError` when another installation of the operator converts the kind that `crd` gives to this one."""
     wanted = _service_of(crd)
     live = await converter(client, crd) if wanted else {}
     if live and live["namespace"] != wanted["namespace"]:

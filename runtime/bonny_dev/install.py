@@ -48,7 +48,7 @@ async def described(client: Client) -> str:
 
 
 def is_served(operator: Operator, document: Resource) -> bool:
-    """Whether clients can use the API version of a document: not if its version class says `served = False`."""
+    """Whether clients can use the API version of a document: not if its version class has `served = False`."""
     hidden = [version.as_kind(operator.group) for version in operator.crds if not version.served]
     return all((each.api_version, each.kind) != (document["apiVersion"], document["kind"]) for each in hidden)
 
@@ -131,7 +131,7 @@ def read_documents(name: str, text: str | bytes) -> list[Any]:
 
 
 def is_object(document: object) -> bool:
-    """Whether it has what every object of Kubernetes has."""
+    """Whether it has the fields of every object of Kubernetes."""
     match document:
         case {"apiVersion": str(), "kind": str(), "metadata": {"name": str()}}:
             return True

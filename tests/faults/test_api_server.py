@@ -53,7 +53,7 @@ THROTTLED = b"Too many requests, please try again later."
         pytest.param(of_widgets, "2", id="stream-2", marks=SLOW),
     ],
 )
-def test_a1_throttled_requests_wait_as_long_as_retry_after_asks(
+def test_a1_throttled_requests_wait_as_long_as_retry_after(
     scene: Scene, on: Predicate, retry_after: str | None
 ) -> None:
     scene.ready()

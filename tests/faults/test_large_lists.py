@@ -36,7 +36,7 @@ def first_pages(flood: Flood) -> int:
     return flood.proxy.count(lambda request: flood.list_of_grains(request) and not request.query.get("continue"))
 
 
-def test_w3_while_a_list_is_under_way_what_was_known_before_is_handled(flood: Flood) -> None:
+def test_w3_while_a_list_is_under_way_objects_of_the_last_list_are_handled(flood: Flood) -> None:
     """The object is on the page that does not come; its child comes back all the same."""
     effect = begin_a_list_that_stays_in_the_middle(flood)
     flood.remove(["g39"])

@@ -194,7 +194,7 @@ def test_l2_a_leader_that_stood_still_for_longer_than_its_lease_writes_nothing_m
     assert len(election.reigns) == 2 * rounds
 
 
-def test_l2_a_leader_that_stood_still_for_a_moment_goes_on(election: Election) -> None:
+def test_l2_a_leader_that_stood_still_for_a_moment_continues(election: Election) -> None:
     leader, standby = election.leader_and_standby()
     leader.send(signal.SIGSTOP)
     time.sleep(DEADLINE / 2)  # the pause itself is what the row is about
@@ -227,7 +227,7 @@ def test_work_that_does_not_stop_is_ended_with_its_process(election: Election, m
 
 
 @pytest.mark.parametrize("times", [3, pytest.param(1, marks=SLOW)])
-def test_l3_a_leader_whose_renewals_are_stored_but_not_answered_goes_on(election: Election, times: int) -> None:
+def test_l3_a_leader_whose_renewals_are_stored_but_not_answered_continues(election: Election, times: int) -> None:
     leader, standby = election.leader_and_standby()
     lost = leader.proxy.add(Fault(CommitThenDrop(), on=renewal, times=times))
 

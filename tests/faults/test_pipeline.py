@@ -283,7 +283,9 @@ def test_a3_a_write_that_conflicts_twice_is_sent_three_times_and_overwrites_noth
     assert pipeline.proxy.count(contested.on, since=began) == len(faults) + 1
 
 
-def test_a3_an_apply_that_is_refused_twice_is_sent_three_times_and_leaves_what_is_others(pipeline: Scene) -> None:
+def test_a3_an_apply_that_is_refused_twice_is_sent_three_times_and_leaves_fields_of_others(
+    pipeline: Scene,
+) -> None:
     story = Story(pipeline)
     story.begin(Chapter.CREATED)
     story.settle()
@@ -347,7 +349,7 @@ FORBIDDEN_WRITES = {
 
 
 @pytest.mark.parametrize(("chapter", "missing", "told"), FORBIDDEN_WRITES.values(), ids=FORBIDDEN_WRITES)
-def test_a5_a_missing_permission_is_named_by_the_object_that_needs_it_and_others_go_on(
+def test_a5_a_missing_permission_is_named_by_the_object_that_needs_it_and_others_continue(
     sandbox: Sandbox, start_operator: Start, chapter: Chapter, missing: tuple[str, str, str], told: str
 ) -> None:
     """The real thing: the operator with the rights of its manifest, of which one is taken away, and given back."""
@@ -389,7 +391,7 @@ def namespace(sandbox: Sandbox) -> Iterator[str]:
         yield name
 
 
-def test_p2_a_handler_that_hangs_is_ended_and_others_go_on(sandbox: Sandbox, namespace: str) -> None:
+def test_p2_a_handler_that_hangs_is_ended_and_others_continue(sandbox: Sandbox, namespace: str) -> None:
     ended: list[str] = []
 
     class Hanging(PartsController):
@@ -474,9 +476,7 @@ def test_p2_a_thread_that_hangs_keeps_its_object_and_its_slot_and_can_write_noth
     assert names(sandbox, namespace) == {"hangs", "a", "b", "c"}
 
 
-def test_p1_whatever_a_handler_raises_its_object_says_so_and_is_handled_when_that_is_over(
-    sandbox: Sandbox, namespace: str
-) -> None:
+def test_p1_each_error_of_a_handler_is_in_the_status_and_its_object_recovers(sandbox: Sandbox, namespace: str) -> None:
     """Regression: a GeneratorExit lost its object for ever; a cancellation of its own task and an error without a text
     were reported nowhere. The whole table is in `tests/unit/test_what_user_code_raises.py`."""
 
@@ -565,7 +565,7 @@ def versions_of(sandbox: Sandbox, namespace: str) -> dict[tuple[str, str], str]:
     }
 
 
-def test_e2_a_child_that_drifts_is_put_right_and_an_autoscaler_keeps_what_it_owns(
+def test_e2_a_child_that_drifts_is_put_right_and_an_autoscaler_keeps_its_fields(
     sandbox: Sandbox, namespace: str
 ) -> None:
     autoscaled = operator_of(PipelinedController)

@@ -78,7 +78,7 @@ def wanted(scene: Scene, name: str) -> str:
     return shown(spec)
 
 
-def test_e3_whatever_a_spec_was_changed_to_it_recovers_when_it_is_changed_back(gears: Scene) -> None:
+def test_e3_an_object_recovers_from_every_change_of_its_spec_when_it_is_changed_back(gears: Scene) -> None:
     begin(gears, "2")
     first = {"size": 3, "teeth": [{"name": "a"}], "tags": ["x"]}
     gears.sandbox.apply([gear("fresh", first), gear("changed", first)])
@@ -109,7 +109,7 @@ def _fits(spec: Any) -> bool:
     return isinstance(spec, dict) and text.isascii() and text.isprintable()
 
 
-def test_e5_a_release_with_a_newer_version_goes_on_with_the_objects_of_the_one_before(gears: Scene) -> None:
+def test_e5_a_release_with_a_newer_version_continues_with_the_objects_of_the_previous_release(gears: Scene) -> None:
     begin(gears, "1")
     gears.sandbox.apply([gear(f"old-{n}", {"size": n}, version="v1alpha1") for n in (1, 2, 3)])
     for n in (1, 2, 3):

@@ -50,7 +50,7 @@ SILENT_SECONDS = 2 * SHORT_WATCH_SECONDS + 2 * BACKOFF_SECONDS + 10.0
 
 
 @pytest.mark.parametrize("lines", [0, pytest.param(1, marks=SLOW), pytest.param(3, marks=SLOW)])
-def test_w1_a_watch_that_is_cut_in_the_middle_of_a_line_goes_on_where_it_was(scene: Scene, lines: int) -> None:
+def test_w1_a_watch_that_is_cut_in_the_middle_of_a_line_continues_where_it_was(scene: Scene, lines: int) -> None:
     scene.ready(watch_seconds=LONG_WATCH_SECONDS)
     began = time.monotonic()
     scene.meet(Cut(after_lines=lines), watch_of_widgets)
@@ -81,7 +81,7 @@ def test_w2_a_watch_that_falls_silent_is_given_up_and_nothing_is_missed(scene: S
 
 
 @SLOW
-def test_w2_a_list_that_is_never_answered_is_given_up_and_asked_for_again(scene: Scene) -> None:
+def test_w2_a_list_that_is_never_answered_is_given_up_and_sent_again(scene: Scene) -> None:
     scene.apply("w", size=1)
     held = scene.proxy.add(Fault(Hold(), on=list_of_widgets))
     scene.begin()
@@ -278,7 +278,7 @@ STRANGER = (
         pytest.param(b"\n\n\n", id="empty-lines"),
     ],
 )
-def test_w5_lines_that_say_nothing_are_passed_over(scene: Scene, data: bytes) -> None:
+def test_w5_lines_without_a_change_are_passed_over(scene: Scene, data: bytes) -> None:
     scene.ready(watch_seconds=LONG_WATCH_SECONDS)
     version = scene.sandbox.request("GET", WIDGETS).body["metadata"]["resourceVersion"]
     began = time.monotonic()
@@ -291,7 +291,7 @@ def test_w5_lines_that_say_nothing_are_passed_over(scene: Scene, data: bytes) ->
     assert scene.handled("x") == []
 
 
-def test_w5_a_bookmark_moves_the_version_from_which_a_watch_goes_on(scene: Scene) -> None:
+def test_w5_a_bookmark_moves_the_version_from_which_a_watch_continues(scene: Scene) -> None:
     scene.ready(watch_seconds=LONG_WATCH_SECONDS)
     scene.sandbox.apply(
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other", "namespace": "default"}}

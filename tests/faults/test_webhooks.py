@@ -19,11 +19,11 @@ from bonny.resource import Resource
 from bonny.tls import certificates
 from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY
 from bonny_dev.crd.definition import crds
+from bonny_dev.local_webhooks import Loopback
 from bonny_dev.manifest.webhooks import webhooks
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.sandbox.admin import AdminAnswer
 from bonny_dev.sandbox.ports import free_ports
-from bonny_dev.webhooks import Loopback
 from tests.conftest import Start
 from tests.support.processes import OperatorProcess
 from tests.support.relay import Relay
@@ -170,11 +170,11 @@ def test_w11_a_handler_that_does_not_end_is_given_up_in_time_and_delays_no_other
 
 
 @pytest.mark.parametrize("mode", ["raises", "exits"])
-def test_w12_what_a_handler_raises_is_an_error_of_this_write_and_shows_no_value(reviewed: Reviewed, mode: str) -> None:
+def test_w12_an_error_of_a_handler_is_an_error_of_this_write_and_shows_no_value(reviewed: Reviewed, mode: str) -> None:
     process = reviewed.begin()
     refused = reviewed.tried(mode)
     assert refused.status == 500
-    assert "BoxAdmission of reviewing failed: the log of the operator says more" in refused.body["message"]
+    assert "BoxAdmission of reviewing failed: see the log of the operator" in refused.body["message"]
     assert SECRET not in str(refused.body)
     (line,) = process.lines("webhook failed")
     assert (line["webhook"], line["operation"]) == ("BoxAdmission", "CREATE")
@@ -214,7 +214,7 @@ def test_w14_an_expired_certificate_refuses_writes_until_another_one_is_there(re
     reviewed.sandbox.eventually(lambda: refusal() == "", within_seconds=SEEN_SECONDS)
 
 
-def test_w17_reviews_go_on_after_the_api_server_was_restarted(reviewed: Reviewed) -> None:
+def test_w17_reviews_continue_after_the_api_server_was_restarted(reviewed: Reviewed) -> None:
     process = reviewed.begin()
     sandbox = reviewed.sandbox
     sandbox.apiserver.kill()
@@ -277,7 +277,7 @@ def test_w19_a_configuration_that_outlives_its_operator_holds_up_nothing_else(re
     sandbox.eventually(lambda: reviewed.tried("bad").status == 201)
 
 
-def test_w20_while_no_replica_converts_the_stored_version_goes_on(reviewed: Reviewed) -> None:
+def test_w20_while_no_replica_converts_the_stored_version_still_works(reviewed: Reviewed) -> None:
     sandbox, old, stored = reviewed.sandbox, CRATES.format("v1"), CRATES.format("v2")
     gone = reviewed.begin()
     crate = {"apiVersion": f"{GROUP}/v2", "kind": "Crate", "metadata": {"name": "c"}, "spec": {"width": 3}}

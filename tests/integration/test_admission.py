@@ -201,7 +201,7 @@ async def test_what_fails_is_refused_without_a_value(
     for colour in ("broken", "renamed"):
         failed = await asyncio.to_thread(create, server, gadget("c", colour=colour))
         assert failed.status == 500
-        assert "GadgetAdmission of gadgets-operator failed: the log of the operator says more" in failed.message
+        assert "GadgetAdmission of gadgets-operator failed: see the log of the operator" in failed.message
         assert SECRET not in failed.message
     assert [record.getMessage() for record in caplog.records if record.name == "bonny.webhooks"] == 2 * [
         "webhook failed"

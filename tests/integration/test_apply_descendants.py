@@ -163,7 +163,7 @@ async def test_the_api_server_takes_an_apply_at_version_1_only_where_nothing_exi
     await place.client.delete(kind, key)
 
 
-async def test_what_a_stream_does_not_show_is_neither_overwritten_nor_taken_over(
+async def test_an_object_that_a_stream_does_not_show_is_neither_overwritten_nor_taken_over(
     sandbox: Sandbox, place: Place, first: Callable[[], Resource | None]
 ) -> None:
     """Regression: between a read and an apply that is not forced, a stranger's object became ours; it is one request

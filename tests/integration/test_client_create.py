@@ -74,7 +74,7 @@ def counts(proxy: FaultProxy) -> tuple[int, int]:
         pytest.param((Drop(), Drop()), 3, 0, id="requests-lost"),
     ],
 )
-async def test_what_was_created_is_returned_whatever_was_lost(
+async def test_created_objects_are_returned_after_each_lost_answer(
     *,
     sandbox: Sandbox,
     proxy: FaultProxy,

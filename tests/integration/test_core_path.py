@@ -100,7 +100,7 @@ def test_a_change_reaches_the_child_and_an_edited_or_deleted_child_comes_back(
     until_data(sandbox, "w1", {"size": "7"})
 
 
-def test_what_others_set_on_a_child_stays(sandbox: Sandbox, at_work: OperatorProcess) -> None:
+def test_fields_that_others_set_on_a_child_stay(sandbox: Sandbox, at_work: OperatorProcess) -> None:
     sandbox.apply(widget("w1", size=3))
     until_data(sandbox, "w1", {"size": "3"})
     path = "/api/v1/namespaces/default/configmaps/w1"

@@ -10,7 +10,7 @@ from pydantic_core import SchemaError
 
 from bonny.errors import OptionError
 from bonny.resource import Resource
-from bonny_dev.crd.checking import check
+from bonny_dev.crd.schema_checks import check
 from bonny_dev.crd.validation import matches
 from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer, collection

@@ -247,8 +247,8 @@ async def test_regression_a_version_that_is_not_served_yet_fails_no_check_in_a_s
 
 def test_a_crd_that_is_not_installed_is_named_and_so_are_samples_of_it(sandbox: Sandbox, examined: Doctor) -> None:
     lines = examined()
-    assert of("crd", lines) == f"FAIL  crd          {CRD} is not installed: apply what `invoke manifest` writes"
-    served = "gate-v1.yaml: Gate of gates.example.com/v1 is not served: apply what `invoke manifest` writes"
+    assert of("crd", lines) == f"FAIL  crd          {CRD} is not installed: apply the output of `invoke manifest`"
+    served = "gate-v1.yaml: Gate of gates.example.com/v1 is not served: apply the output of `invoke manifest`"
     assert of("sample", lines) == f"FAIL  sample       {served}"
 
 
@@ -262,7 +262,7 @@ def test_a_crd_that_differs_from_the_code_is_shown_with_the_difference(
 
     lines = examined()
 
-    at = lines.index(f"FAIL  crd          {CRD} differs from the code: apply what `invoke manifest` writes")
+    at = lines.index(f"FAIL  crd          {CRD} differs from the code: apply the output of `invoke manifest`")
     detail = [line.strip() for line in lines[at + 1 :] if line.startswith(" " * 19)]
     assert detail[:2] == ["--- in the cluster", "+++ in the code"]
     assert any(line.startswith("-") and "shortNames: [gt]" in line for line in detail)
@@ -298,7 +298,7 @@ def test_a_missing_rule_is_shown_as_the_yaml_to_add(
     sandbox.apply({**role, "rules": kept})
 
     lacks = "ServiceAccount gates/gates lacks 5 of 15 permissions"
-    title = f"FAIL  permissions  {lacks}: apply what `invoke manifest` writes, or"
+    title = f"FAIL  permissions  {lacks}: apply the output of `invoke manifest`, or"
     lines = Sandbox.eventually(lambda: [lines for lines in [examined()] if title in lines])[0]
 
     verbs = "get, list, watch, create, patch"

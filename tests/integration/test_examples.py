@@ -455,7 +455,7 @@ def test_one_controller_handles_a_kind_of_ours_and_deployments_of_one_namespace(
             lambda: condition_of(stage.get("example.com/v1", "MyCustomResource", "mine"), "Seen") == ("True", "Seen")
         )
         stage.eventually(lambda: stage.processed["Deployment default/handled-too"])
-    handled = {(line["object"], line["api_version"], line["what"]) for line in lines(caplog, "seen")}
+    handled = {(line["object"], line["api_version"], line["action"]) for line in lines(caplog, "seen")}
     assert handled >= {
         ("default/mine", "example.com/v1", "MyCustomResource/add"),
         ("default/handled-too", "apps/v1", "Deployment/add"),

@@ -226,7 +226,7 @@ def test_a_finalizer_that_a_policy_removes_is_reported_and_nothing_is_created(
         assert sandbox.get("v1", "ConfigMap", "child", namespace=namespace) is not None
 
 
-def test_what_a_user_wants_next_does_not_wait_for_a_fight(sandbox: Sandbox, namespace: str) -> None:
+def test_the_next_change_of_a_user_does_not_wait_for_a_fight(sandbox: Sandbox, namespace: str) -> None:
     class Sized(Controller[Thing]):
         owns = (Owned("v1", "ConfigMap"),)
 

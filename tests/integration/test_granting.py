@@ -136,8 +136,9 @@ def test_a_role_that_grants_too_much_names_the_missing_rule_wherever_people_look
     assert any(missing in line for line in lines)
     assert [ok for ok, *_ in found] == [True, False]
     (_, _, warned), (_, text, rules) = found
-    assert warned[0].startswith("TeamController owns Role, RoleBinding, and an operator may grant only what it has")
-    assert text == "TeamController may not grant what it lacks: add to its `rules`"
+    sentence = "TeamController owns Role, RoleBinding, and an operator may grant only rules that it has"
+    assert warned[0].startswith(sentence)
+    assert text == "TeamController may not grant rules that it lacks: add to its `rules`"
     assert rules == (f"{json.dumps(READS)}  # for Team default/blue",)
 
 

@@ -20,7 +20,7 @@ from bonny.api import Field, Model, Scope, Spec, Status, Version, WithConditions
 from bonny.resource import Resource
 from bonny_dev.crd.definition import crds
 from bonny_dev.manifest.bundle import documents, to_yaml
-from bonny_dev.manifest.parts import PARTS
+from bonny_dev.manifest.optional_objects import PARTS
 from bonny_dev.sandbox import Sandbox
 from tests.support.administrator import Administrator, Answer, collection
 from tests.support.yardsticks.service_monitor import ServiceMonitor

@@ -277,7 +277,7 @@ def namespace(sandbox: Sandbox) -> Iterator[str]:
 
 TEXTS = {
     "changed": "cannot apply jobs.batch {0}/denied (422): spec.template: Invalid: field is immutable; "
-    "advice: recreate=True would replace it, which deletes it and what it holds",
+    "advice: recreate=True would delete it with its data and create it again",
     "policy": "cannot apply configmaps {0}/denied (422): Invalid; " + LEFT_OUT,
     "quota": "cannot apply secrets {0}/denied (403): Forbidden; " + LEFT_OUT,
 }

@@ -149,7 +149,7 @@ async def test_in_each_watched_namespace_one_question_is_asked(
         pytest.param(Respond(201, b'{"status": {"resourceRules": [{"verbs": ["get"]}, 7]}}'), id="half-nonsense"),
     ],
 )
-async def test_rules_that_are_not_named_are_asked_for_one_by_one(
+async def test_rules_that_are_not_named_are_reviewed_one_by_one(
     sandbox: Sandbox, proxy: FaultProxy, rooms: tuple[Operator, list[str]], answer: Respond
 ) -> None:
     """What is granted is not called missing, and what is missing is found."""
@@ -193,7 +193,7 @@ async def test_a_refused_review_is_an_error_and_no_missing_permission(
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"status": {"allowed": "perhaps"}}', b"<html>"])
-async def test_an_answer_that_says_neither_yes_nor_no_is_an_error(
+async def test_a_review_without_a_decision_is_an_error(
     sandbox: Sandbox, proxy: FaultProxy, roles: dict[str, Resource], body: bytes
 ) -> None:
     proxy.add(Fault(Respond(201, body), on=of_a_permission, times=None))

@@ -273,7 +273,7 @@ def test_nothing_is_cleaned_up_for_an_object_that_is_gone_while_another_one_has_
 # --- nothing is lost --------------------------------------------------------------------------------------------------
 
 
-def test_what_was_dropped_before_its_stream_showed_it_is_pruned_later(
+def test_a_child_that_was_dropped_before_its_stream_showed_it_is_pruned_later(
     sandbox: Sandbox, namespace: str, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: its event was that of an own write, and woke nobody."""
@@ -535,7 +535,7 @@ def test_a_step_that_raises_a_base_exception_costs_its_own_object_a_try(sandbox:
             until_reconciled(sandbox, name, namespace)
 
 
-def test_hooks_that_raise_whatever_they_like_do_not_undo_the_work(sandbox: Sandbox, namespace: str) -> None:
+def test_hooks_that_raise_any_error_do_not_undo_the_work(sandbox: Sandbox, namespace: str) -> None:
     ran: list[str] = []
 
     def exits(axn: Axn[Any]) -> None:
@@ -570,9 +570,7 @@ def test_a_handler_that_cancels_itself_is_told_by_the_condition(sandbox: Sandbox
         until_reconciled(sandbox, "t1", namespace, "False", "HandlerFailed")
 
 
-def test_what_a_thread_still_does_is_ended_when_its_time_is_over(
-    sandbox: Sandbox, namespace: str, proxy: FaultProxy
-) -> None:
+def test_the_work_of_a_thread_is_ended_at_its_timeout(sandbox: Sandbox, namespace: str, proxy: FaultProxy) -> None:
     """Regression: what it had the loop do went on, write after write."""
     hold = Hold()
     held = proxy.add(Fault(hold, on=is_the_apply_of_b))

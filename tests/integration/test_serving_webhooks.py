@@ -100,7 +100,7 @@ async def limited(sandbox: Sandbox) -> AsyncIterator[Client]:
         await client.close()
 
 
-async def test_the_certificate_follows_its_secret_whatever_happens_to_it(
+async def test_the_certificate_follows_each_change_of_its_secret(
     sandbox: Sandbox, limited: Client, authority: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, second = authority.issue("first"), authority.issue("second")

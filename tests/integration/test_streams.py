@@ -96,7 +96,7 @@ def test_a_metadata_only_child_does_not_spin_while_its_stream_fails(sandbox: San
         assert proxy.count(is_child_apply) - applied <= 8
 
 
-def test_the_status_of_what_is_followed_by_its_metadata_alone_is_not_written_at_rest(
+def test_the_status_of_objects_that_are_followed_by_metadata_alone_is_not_written_at_rest(
     sandbox: Sandbox, start_operator: Start
 ) -> None:
     """Regression: a status that is not in the store counted as none, and was written anew by each handling."""

@@ -33,8 +33,8 @@ from bonny.api import (
     Spec,
 )
 from bonny.errors import OptionError
-from bonny_dev.crd.checking import check
 from bonny_dev.crd.schema import structural
+from bonny_dev.crd.schema_checks import check
 
 __all__ = ["specs_of_any_shape"]
 

@@ -13,8 +13,8 @@ from bonny.errors import UsageError
 from bonny_dev.project import Project
 from bonny_dev.tasks.extras import add as add_extra
 from bonny_dev.tasks.generate import plan_kind
+from bonny_dev.tasks.generators import plan_webhook
 from bonny_dev.tasks.options import NewKind
-from bonny_dev.tasks.parts import plan_webhook
 from bonny_dev.tasks.plan import Plan
 from tests.support.baking import TEMPLATE
 from tests.support.generating import state
@@ -200,7 +200,7 @@ def test_versions_whose_fields_differ_are_converted_by_the_functions_or_refused_
     add_extra(Project.at(project), ["webhooks"])
     assert list(versions_served(project)) == ["v1", "v2alpha1"]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
-    assert "has to carry spec.size: convert it, or say carried=['spec.size']" in done.stdout
+    assert "has to carry spec.size: convert it, or set carried=['spec.size']" in done.stdout
     # Regression: the integration test compared the fields of two versions, and failed as soon as they differed.
     on_a_server = (project / "tests/integration/test_widget_v1.py").read_text("utf-8")
     assert 'as_hub["spec"] == round_trip(created, v1.Widget, v2alpha1.Widget)["spec"]' in on_a_server

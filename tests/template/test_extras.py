@@ -257,7 +257,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(
 def test_an_extra_in_use_is_not_removed(project: Path) -> None:
     use(project, "scheduler")
     done = run(project, "-m", "invoke", "extras", "--remove", "scheduler", tools=True)
-    sentence = "the extra scheduler is in use by CheapNode: remove what uses it first\n"
+    sentence = "the extra scheduler is in use by CheapNode: remove that code first\n"
     assert (done.returncode, done.stderr) == (2, sentence)
     assert "scheduler" in folders(project)
 

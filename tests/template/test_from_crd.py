@@ -39,7 +39,7 @@ def test_a_kind_gets_classes_of_each_version_a_sample_a_controller_a_test_and_it
     ]
     assert after[KEPT] == AQUARIUMS.read_text("utf-8")
     said = capsys.readouterr().out
-    assert "The classes say everything in the definition of Aquarium.\n" in said
+    assert "The classes express the whole definition of Aquarium.\n" in said
     assert "Next: write the handler; `invoke test --unit` compares the classes with the definition." in said
 
 
@@ -79,7 +79,7 @@ def test_differences_are_printed_and_listed_in_the_test(project: Path, capsys: p
     assert run_task(project, f"gen-controller --from-crd {CORPUS / 'tickets.yaml'}") == 0
 
     said = capsys.readouterr().out
-    assert "The classes say everything in the definition of Ticket but this:\n" in said
+    assert "The classes express the whole definition of Ticket but this:\n" in said
     sentence = "v1: lacks metadata"
     assert f"\n  {sentence}\n" in said
     assert sentence in (project / "tests/unit/test_ticket_crd.py").read_text("utf-8")

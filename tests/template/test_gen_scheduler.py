@@ -16,8 +16,8 @@ from bonny_dev import wheel
 from bonny_dev.lines import code_lines
 from bonny_dev.project import Project
 from bonny_dev.tasks.generate import plan_kind
+from bonny_dev.tasks.generators import plan_scheduler
 from bonny_dev.tasks.options import NewKind
-from bonny_dev.tasks.parts import plan_scheduler
 from tests.support.baking import bake, install, invoke
 from tests.support.generating import run_task, state
 from tests.template.conftest import ANSWER_SETS

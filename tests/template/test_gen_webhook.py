@@ -13,8 +13,8 @@ import pytest
 from bonny.errors import UsageError
 from bonny_dev.project import Project
 from bonny_dev.tasks.generate import plan_kind
+from bonny_dev.tasks.generators import plan_webhook
 from bonny_dev.tasks.options import NewKind
-from bonny_dev.tasks.parts import plan_webhook
 from tests.support.generating import run_task, state
 
 CRYPTOGRAPHY = "cryptography>=46,<51"

@@ -21,8 +21,8 @@ from bonny.errors import UsageError
 from bonny.naming import RESERVED_KINDS
 from bonny_dev.project import Project
 from bonny_dev.tasks.generate import plan_kind
+from bonny_dev.tasks.generators import plan_controller_of, plan_reconciler, plan_scheduler, plan_task
 from bonny_dev.tasks.options import NewKind
-from bonny_dev.tasks.parts import plan_controller_of, plan_reconciler, plan_scheduler, plan_task
 from bonny_dev.tasks.plan import Plan
 from tests.template.conftest import copied
 

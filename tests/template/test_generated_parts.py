@@ -14,8 +14,8 @@ import pytest
 from bonny.errors import UsageError
 from bonny_dev.project import Project
 from bonny_dev.tasks.generate import plan_kind
+from bonny_dev.tasks.generators import plan_controller_of, plan_reconciler, plan_task
 from bonny_dev.tasks.options import NewKind
-from bonny_dev.tasks.parts import plan_controller_of, plan_reconciler, plan_task
 from bonny_dev.tasks.plan import Plan
 from tests.support.generating import run_task, state
 
@@ -200,7 +200,7 @@ def test_the_tasks_say_what_they_wrote_and_what_comes_next(project: Path) -> Non
         ("gen-controller A as --for v1/Widget", "not a kind of Kubernetes: see `kubectl api-resources` for its API"),
         ("gen-controller A as --for networking.k8s.io/v1/Ingres", "did you mean networking.k8s.io/v1/Ingress?"),
         ("gen-controller pod pods --for v1/Pod", "'pod' is not a name of a controller"),
-        ("gen-controller Pod pod --for v1/Pod", "the plural of Pod (v1) is pods: say that in place of pod"),
+        ("gen-controller Pod pod --for v1/Pod", "the plural of Pod (v1) is pods: use it instead of pod"),
         ("gen-controller Pod pods --for v1/Pod --cluster-scoped", "Pod (v1) is namespaced: leave out --cluster-scoped"),
         ("gen-controller Pod pods --for v1/Pod --group example.com", "--group and --short-name are for new kinds"),
         ("gen-controller Pod pods --for v1/Pod --short-name po", "--group and --short-name are for new kinds"),

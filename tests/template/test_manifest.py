@@ -12,8 +12,8 @@ import yaml
 from bonny_dev.project import Project
 from bonny_dev.tasks.extras import add as add_extra
 from bonny_dev.tasks.generate import plan_kind
+from bonny_dev.tasks.generators import plan_webhook
 from bonny_dev.tasks.options import NewKind
-from bonny_dev.tasks.parts import plan_webhook
 from tests.support.baking import invoke, uninstalled
 
 

@@ -330,8 +330,8 @@ def test_a_missing_requirement_is_added_and_another_specifier_is_named(
     )
 
     assert report.left == (
-        "pyproject.toml: it asks for kubernetes>=37,<38, and the runtime for Kubernetes>=37,<38",
-        "pyproject.toml: it asks for msgspec>=0.19,<1, and the runtime for msgspec>=1",
+        "pyproject.toml: it requires kubernetes>=37,<38, and the runtime Kubernetes>=37,<38",
+        "pyproject.toml: it requires msgspec>=0.19,<1, and the runtime msgspec>=1",
         "pyproject.toml: add new_package>=1,<2 to the dependencies",
     )
     assert (root / "pyproject.toml").read_bytes() == before.replace(name.encode(), wheel(root).name.encode())

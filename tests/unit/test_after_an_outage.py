@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from bonny.core.backoff import Backoff
-from bonny.core.queue import BACKOFF, Queue, Reason
+from bonny.core.queue import QUEUE_BACKOFF, Queue, Reason
 
 OBJECTS = 500
 OUTAGES = (1.0, 5.0, 15.0, 38.0, 75.0, 150.0, 300.0, 3600.0)
@@ -63,15 +63,15 @@ def outage(backoff: Backoff, *, seconds: float, handling: float = INSTANT) -> Co
 def test_an_object_is_right_at_most_as_long_after_an_outage_as_the_outage_lasted(
     seconds: float, handling: float
 ) -> None:
-    after = outage(BACKOFF, seconds=seconds, handling=handling)
+    after = outage(QUEUE_BACKOFF, seconds=seconds, handling=handling)
 
     # The last failed try may end after the outage did. The longest wait is the cap.
-    assert max(after.late) <= min(max(seconds, 2 * BACKOFF.base), BACKOFF.cap) + handling
+    assert max(after.late) <= min(max(seconds, 2 * QUEUE_BACKOFF.base), QUEUE_BACKOFF.cap) + handling
 
 
 def test_full_jitter_left_objects_wrong_for_much_longer_than_the_outage() -> None:
     """The reason for the bound: after 15 s, the last of 500 objects was right more than a minute later."""
-    before = outage(FullJitter(base=BACKOFF.base, cap=BACKOFF.cap), seconds=15.0)
+    before = outage(FullJitter(base=QUEUE_BACKOFF.base, cap=QUEUE_BACKOFF.cap), seconds=15.0)
 
     assert max(before.late) > 4 * 15.0
 
@@ -82,7 +82,11 @@ def test_no_object_is_tried_more_often_than_by_the_doubling_of_client_go_or_the_
 ) -> None:
     now, before, client_go = (
         max(len(tries) for tries in outage(backoff, seconds=seconds).tries)
-        for backoff in (BACKOFF, FullJitter(base=BACKOFF.base, cap=BACKOFF.cap), ClientGo(base=0.005, cap=1000.0))
+        for backoff in (
+            QUEUE_BACKOFF,
+            FullJitter(base=QUEUE_BACKOFF.base, cap=QUEUE_BACKOFF.cap),
+            ClientGo(base=0.005, cap=1000.0),
+        )
     )
 
     assert now <= before
@@ -92,15 +96,15 @@ def test_no_object_is_tried_more_often_than_by_the_doubling_of_client_go_or_the_
 
 @pytest.mark.parametrize(("start", "end"), [(0, 1), (1, 5), (5, 15), (15, 75), (75, 300), (300, 3600)])
 def test_all_objects_together_are_tried_hardly_more_often_than_with_full_jitter(start: float, end: float) -> None:
-    now = outage(BACKOFF, seconds=3600.0)
-    before = outage(FullJitter(base=BACKOFF.base, cap=BACKOFF.cap), seconds=3600.0)
+    now = outage(QUEUE_BACKOFF, seconds=3600.0)
+    before = outage(FullJitter(base=QUEUE_BACKOFF.base, cap=QUEUE_BACKOFF.cap), seconds=3600.0)
 
     assert now.between(start, end) <= 1.2 * before.between(start, end)
 
 
 def test_objects_that_failed_together_do_not_come_back_together() -> None:
     """The tries of a second are a share of the objects that falls with time; nothing like a wave is left."""
-    course = outage(BACKOFF, seconds=600.0)
+    course = outage(QUEUE_BACKOFF, seconds=600.0)
 
     for second in range(5, 600):
         assert course.between(second, second + 1) <= 2 * OBJECTS / second + 8

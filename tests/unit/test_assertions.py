@@ -158,11 +158,11 @@ MESSAGES: list[tuple[Assertion, str]] = [
     ),
     (
         lambda token: testing.assert_requeued(token, after=5),
-        "the handler asked to be run again after 30 s, not after 5 s",
+        "the handler is to run again after 30 s, not after 5 s",
     ),
     (
         lambda token: testing.assert_requeued(token, at=datetime(2026, 3, 1, tzinfo=UTC)),
-        "the handler asked to be run again after 30 s, not at 2026-03-01 00:00:00+00:00",
+        "the handler is to run again after 30 s, not at 2026-03-01 00:00:00+00:00",
     ),
 ]
 
@@ -187,7 +187,7 @@ def test_a_message_says_what_was_there_instead(assertion: Assertion, message: st
             lambda token: testing.assert_event(token, "Applied"),
             "no event with reason 'Applied' was registered; registered: none",
         ),
-        (testing.assert_requeued, "the handler did not ask to be run again"),
+        (testing.assert_requeued, "the handler did not set a time to run again"),
     ],
 )
 def test_it_says_so_when_nothing_was_registered(assertion: Assertion, message: str, untouched: Axn[Any]) -> None:

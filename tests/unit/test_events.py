@@ -138,7 +138,7 @@ async def test_what_is_dropped_is_told_once_a_minute(
         assert all(line["msg"] == "events dropped" and "/nowhere" in line["error"] for line in found)
         return [line["count"] for line in found]
 
-    monkeypatch.setattr("bonny.events.BACKOFF", Backoff(base=0.001, cap=0.001))
+    monkeypatch.setattr("bonny.events.WRITE_BACKOFF", Backoff(base=0.001, cap=0.001))
     for number in range(3):
         told.record(about(), event(message=f"number {number}"))
     task = asyncio.create_task(told.run())

@@ -115,7 +115,7 @@ async def test_a_path_is_relative_to_the_kubeconfig(tmp_path: Path, monkeypatch:
         (printing({"token": ["hunter2"]}), {}, "printed no ExecCredential: run it by hand"),
         (printing({}), {}, "printed neither a token nor a certificate with its key: log in again"),
         (printing({"clientCertificateData": "x"}), {}, "printed neither a token nor a certificate with its key"),
-        (printing(TOKEN, version="client.authentication.k8s.io/v1beta1"), {}, f"but the kubeconfig says {V1}"),
+        (printing(TOKEN, version="client.authentication.k8s.io/v1beta1"), {}, f"the kubeconfig {V1}"),
         ("", {"command": "no-such-plugin"}, "cannot be run (FileNotFoundError): install it, or correct the kubeconfig"),
         ("", {"command": "no-such-plugin", "installHint": "get it\nfrom us"}, "(FileNotFoundError): get it from us"),
         ("", {"command": "/"}, "cannot be run (PermissionError)"),
@@ -162,6 +162,6 @@ async def test_one_that_hangs_is_given_up_and_killed(tmp_path: Path, monkeypatch
     with pytest.raises(ProcessLookupError):
         os.kill(int(alive.read_text("utf-8")), 0)
     if how == "too slow":
-        assert "did not end within 3 s: run it by hand" in str(connecting.exception())
+        assert "ran longer than 3 s: run it by hand" in str(connecting.exception())
     else:
         assert connecting.cancelled()

@@ -320,7 +320,7 @@ def test_an_operator_without_any_extra_runs(without: Without, tmp_path: Path) ->
 # Modules of the developers' tools that belong to an extra; the others load them where an operator uses it.
 OF_EXTRAS = {
     *("bonny_dev.manifest.certificates", "bonny_dev.manifest.serving", "bonny_dev.manifest.webhooks"),
-    *("bonny_dev.manifest.secure_metrics", "bonny_dev.tasks.doctor_webhooks", "bonny_dev.webhooks"),
+    *("bonny_dev.manifest.secure_metrics", "bonny_dev.tasks.doctor_webhooks", "bonny_dev.local_webhooks"),
 }
 IMPORT_ALL = """
 import importlib, pkgutil, bonny_dev

@@ -398,7 +398,7 @@ async def test_what_is_no_exception_is_a_failure_of_its_handling(controller: Con
     with pytest.raises(BonnyError, match="PanicException was raised, which is not an Exception") as caught:
         await delegated(controller)
     assert "lost" not in failure_of(caught.value).message
-    assert caught.value.__notes__ == ["it said: lost", "in step DelegateToController"]
+    assert caught.value.__notes__ == ["its text: lost", "in step DelegateToController"]
 
 
 async def test_a_def_handler_reaches_the_loop_by_call() -> None:

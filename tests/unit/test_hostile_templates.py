@@ -15,7 +15,7 @@ from jinja2 import Environment, meta
 
 import bonny_dev
 from bonny.errors import UsageError
-from bonny_dev.from_crd.checking import checked
+from bonny_dev.from_crd.definition_checks import checked
 from bonny_dev.from_crd.source import version_source
 from bonny_dev.project import Project
 from bonny_dev.tasks.plan import QUOTED, rendered

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from bonny.client.errors import AnswerTooLarge
 from bonny.client.http.answer import LONGEST_HEAD, AnswerReader, BadAnswer, Disconnected
-from bonny.client.http.connection import READ_BYTES, HttpConnection, Request
+from bonny.client.http.connection import READ_BYTES, HttpConnection, WireRequest
 from bonny.client.http.dial import address_of
 from tests.support.certificates import Authority
 from tests.support.mutations import ANSWERS, mutated
@@ -148,7 +148,7 @@ class Exchanges:
         self.buffer = memoryview(bytearray(READ_BYTES))
 
     def sent(self, connection: HttpConnection) -> None:
-        sending = connection.send(Request("GET", "/", b"GET / HTTP/1.1\r\n\r\n", LIMIT), FOREVER)
+        sending = connection.send(WireRequest("GET", "/", b"GET / HTTP/1.1\r\n\r\n", LIMIT), FOREVER)
         with pytest.raises(StopIteration):
             sending.send(None)
 
@@ -226,7 +226,7 @@ async def test_what_arrives_on_an_idle_connection_closes_it() -> None:
 
     assert cable.aborted
     with pytest.raises(BadAnswer, match="not requested"):
-        await asyncio.wait_for(connection.send(Request("GET", "/", b"x", 0), FOREVER), 5)
+        await asyncio.wait_for(connection.send(WireRequest("GET", "/", b"x", 0), FOREVER), 5)
 
 
 # --- addresses --------------------------------------------------------------------------------------------------------

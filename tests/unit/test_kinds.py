@@ -46,7 +46,7 @@ def test_a_kind_of_somebody_else_names_plural_and_scope() -> None:
 
 
 def test_a_kind_that_is_not_known_says_what_to_name() -> None:
-    with pytest.raises(OptionError, match=r"Certificate \(cert-manager.io/v1\) are not known: give both, .*plural="):
+    with pytest.raises(OptionError, match=r"Certificate \(cert-manager.io/v1\) are unknown: give both, .*plural="):
         Kind("cert-manager.io/v1", "Certificate")
 
 
@@ -72,7 +72,7 @@ def test_a_misspelt_or_misplaced_kind_of_kubernetes_is_corrected(api_version: st
 
 @pytest.mark.parametrize("api_version", ["example.com/v1", "networking.k8s.io/v1"])
 def test_a_kind_that_a_crd_may_define_is_not_taken_for_another(api_version: str) -> None:
-    with pytest.raises(OptionError, match="are not known: give both"):
+    with pytest.raises(OptionError, match="are unknown: give both"):
         Owned(api_version, "Zzz")
 
     assert Kind("v1", "Pof", plural="pofs", scope=Scope.NAMESPACED).plural == "pofs"

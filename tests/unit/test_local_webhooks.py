@@ -1,4 +1,4 @@
-"""`bonny_dev.webhooks`: how an API server of this machine is led to a process of this machine."""
+"""`bonny_dev.local_webhooks`: how an API server of this machine is led to a process of this machine."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
 from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY
 from bonny.webhooks import Admission, Review
+from bonny_dev.local_webhooks import Loopback
 from bonny_dev.manifest.recorder import NOT_RECORDED
 from bonny_dev.manifest.webhooks import webhooks
 from bonny_dev.tasks import run_local
 from bonny_dev.tasks.options import LocalRun
 from bonny_dev.tasks.provision import Account
 from bonny_dev.tasks.run_local import CALLED_IN, _once_it_answers, _webhooks
-from bonny_dev.webhooks import Loopback
 from tests.support.things import Thing
 
 

@@ -1064,7 +1064,9 @@ async def test_a_handling_under_way_when_a_list_shows_other_content_is_not_remem
 
 
 @pytest.mark.parametrize("version", [45, 95])
-async def test_what_terminal_stopped_before_a_restore_does_not_stop_what_the_backup_has(version: int) -> None:
+async def test_terminal_before_a_restore_does_not_stop_the_object_of_the_backup(
+    version: int,
+) -> None:
     """Regression: both have one generation, so the restored object counted as the one that waits for a change."""
     sizes: list[str] = []
 

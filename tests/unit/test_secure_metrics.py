@@ -157,7 +157,7 @@ async def test_a_process_serves_metrics_over_tls_alone_and_is_no_less_ready_with
 
         show(served, authority)
         head, body = await exchange(served.server.port, plain, authority)
-        assert (head.split()[1], body) == ("503", "503: the API server does not say who may read /metrics: try again\n")
+        assert (head.split()[1], body) == ("503", "503: the API server cannot authorize you: try again\n")
         monkeypatch.setattr(served, "_scrapers", Scrapers(Reviewer()))  # type: ignore[arg-type]
         assert "leader_election_master_status" in (await exchange(served.server.port, plain, authority))[1]
     finally:

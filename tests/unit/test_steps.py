@@ -323,7 +323,7 @@ def test_replacing_is_advised_only_for_immutable_fields_and_where_no_data_is_los
     assert isinstance(refused, Invalid)
     advise(refused, kind)
 
-    advice = "; advice: recreate=True would replace it, which deletes it and what it holds"
+    advice = "; advice: recreate=True would delete it with its data and create it again"
     assert failure_of(refused).message.endswith(advice) is advised
     assert "recreate" not in failure_of(refused, notes=(ALSO,)).message
 

@@ -135,7 +135,7 @@ async def test_an_error_of_the_test_itself_is_raised() -> None:
 
 
 async def test_a_function_answers() -> None:
-    def answers(request: testing.Request) -> Any:
+    def answers(request: testing.SentRequest) -> Any:
         return {"metadata": {"name": request.key.name}} if request.verb == "get" else NotFound
 
     async def both(client: Any) -> Any:

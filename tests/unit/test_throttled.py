@@ -190,6 +190,6 @@ def test_the_handlers_of_a_watcher_pause_as_well(clock: Clock) -> None:
 def test_the_condition_of_the_object_says_why() -> None:
     failure = failure_of(Throttled("429 from the DNS API", after=30))
     assert (failure.reason, failure.message) == ("Throttled", "429 from the DNS API")
-    assert str(Throttled(after=1)) == "an external system asks for fewer requests"
+    assert str(Throttled(after=1)) == "an external system throttles requests"
     with pytest.raises(OptionError, match=r"^Throttled\(after=-1\): use 0 or more seconds"):
         Throttled(after=-1)

@@ -397,7 +397,7 @@ def test_a_missing_library_is_named_in_one_sentence() -> None:
     blocked = "import sys\nsys.modules['opentelemetry'] = None\n"
     done = python(blocked + FIND, OTEL_EXPORTER_OTLP_ENDPOINT="http://collector:4318")
     assert done.stderr.splitlines()[-1] == (
-        "bonny.errors.UsageError: OTEL_EXPORTER_OTLP_ENDPOINT asks for traces, but opentelemetry is not installed: "
+        "bonny.errors.UsageError: OTEL_EXPORTER_OTLP_ENDPOINT needs traces, but opentelemetry is not installed: "
         "run `invoke extras --add otel`, and then `uv sync` or pip install -e '.[dev]'"
     )
 
@@ -440,8 +440,8 @@ def test_an_operator_that_cannot_export_as_it_shall_ends_with_one_sentence(
     done = python(run, KUBECONFIG=str(tmp_path / "kubeconfig"), **environ)
 
     sentence = (
-        f"OpenTelemetry cannot be set up as the OTEL_* variables say ({reason}): correct them, or install the exporter "
-        "that they name; the extra `otel` has the one for otlp over HTTP\n"
+        f"OpenTelemetry cannot be set up by the OTEL_* variables ({reason}): correct them, or install the exporter "
+        "that they name; the extra `otel` has that for otlp over HTTP\n"
     )
     assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
 

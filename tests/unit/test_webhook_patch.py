@@ -16,7 +16,7 @@ from bonny.errors import InvalidObject, OptionError
 from bonny.resource import Resource
 from bonny.webhooks import Review, User
 from bonny.webhooks.patch import _fields, difference, patch
-from bonny.webhooks.review import ObjectKind, Request
+from bonny.webhooks.review import AdmissionRequest, ObjectKind
 from bonny_dev.crd.schema import structural
 from bonny_dev.testing.admission import _patched
 from tests.support.effort import examples
@@ -62,7 +62,9 @@ def box(**spec: Any) -> Resource:
 
 def review_of(given: Resource, version: type[Version] | None = Box, subresource: str = "") -> Review[Any]:
     kind = ObjectKind("example.com", "v1", "Box")
-    return Review(Request("1", kind, "CREATE", User(), sub_resource=subresource, object=deepcopy(given)), version)
+    return Review(
+        AdmissionRequest("1", kind, "CREATE", User(), sub_resource=subresource, object=deepcopy(given)), version
+    )
 
 
 def applied(review: Review[Any], given: Resource) -> Resource:

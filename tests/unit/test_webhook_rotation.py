@@ -17,9 +17,9 @@ from bonny.tls.rotation import (
     NEXT_CERTIFICATE,
     NEXT_KEY,
     URGENT_SECONDS,
-    Decision,
     Rotation,
-    Step,
+    RotationDecision,
+    RotationStep,
 )
 from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY
 from tests.support.effort import examples
@@ -51,40 +51,40 @@ def pending(issued: Issued, following: Issued) -> Data:
     }
 
 
-def decided(data: Mapping[str, bytes], *registered: bytes, now: datetime = START) -> Decision:
+def decided(data: Mapping[str, bytes], *registered: bytes, now: datetime = START) -> RotationDecision:
     return Rotation(NAMES, spread=SPREAD_SECONDS).decide(data, registered, now=now, clock=0.0)
 
 
 def test_an_empty_secret_is_filled_in_three_steps() -> None:
     rotation = Rotation(NAMES, spread=SPREAD_SECONDS)
     first = rotation.decide({}, [b""], now=START, clock=100.0)
-    assert (first.step, set(first.data)) == (Step.BUNDLE, {NEXT_CERTIFICATE, NEXT_KEY, BUNDLE})
+    assert (first.step, set(first.data)) == (RotationStep.BUNDLE, {NEXT_CERTIFICATE, NEXT_KEY, BUNDLE})
     second = rotation.decide(first.data, [b""], now=START, clock=100.0)
-    assert (second.step, second.bundle, second.data) == (Step.INJECT, first.data[BUNDLE], first.data)
+    assert (second.step, second.bundle, second.data) == (RotationStep.INJECT, first.data[BUNDLE], first.data)
     third = rotation.decide(first.data, [second.bundle], now=START, clock=101.0)
-    assert (third.step, third.seconds, third.leaf) == (Step.REST, URGENT_SECONDS, None)
+    assert (third.step, third.seconds, third.leaf) == (RotationStep.REST, URGENT_SECONDS, None)
     last = rotation.decide(first.data, [second.bundle], now=START, clock=101.0 + URGENT_SECONDS)
-    assert (last.step, set(last.data)) == (Step.LEAF, {CERTIFICATE, KEY, BUNDLE})
+    assert (last.step, set(last.data)) == (RotationStep.LEAF, {CERTIFICATE, KEY, BUNDLE})
     leaf = read(last.data[CERTIFICATE], last.data[KEY], [last.data[BUNDLE]])
     assert leaf is not None
     assert (leaf.names, leaf.not_after) == (set(NAMES), START + LIFE)
-    assert decided(last.data, second.bundle).step is Step.REST
+    assert decided(last.data, second.bundle).step is RotationStep.REST
 
 
 def test_nothing_registered_does_not_hold_up_the_first_certificate() -> None:
-    assert decided({}).step is Step.BUNDLE
+    assert decided({}).step is RotationStep.BUNDLE
     rotation, data = Rotation(NAMES, spread=SPREAD_SECONDS), decided({}).data
-    assert rotation.decide(data, [], now=START, clock=0.0).step is Step.REST
-    assert rotation.decide(data, [], now=START, clock=URGENT_SECONDS).step is Step.LEAF
+    assert rotation.decide(data, [], now=START, clock=0.0).step is RotationStep.REST
+    assert rotation.decide(data, [], now=START, clock=URGENT_SECONDS).step is RotationStep.LEAF
 
 
 def test_a_certificate_rests_until_two_thirds_of_its_life() -> None:
     one = made()
     due = START - SKEW + (LIFE + SKEW) * 2 / 3
     before = decided(serving(one), one.ca, now=due - timedelta(minutes=1))
-    assert (before.step, before.data) == (Step.REST, serving(one))
+    assert (before.step, before.data) == (RotationStep.REST, serving(one))
     after = decided(serving(one), one.ca, now=due + timedelta(minutes=1))
-    assert after.step is Step.BUNDLE
+    assert after.step is RotationStep.BUNDLE
     assert {name: after.data[name] for name in (CERTIFICATE, KEY)} == {CERTIFICATE: one.certificate, KEY: one.key}
     assert next(iter(split(after.data[BUNDLE]))) == one.ca
     assert len(split(after.data[BUNDLE])) == 2
@@ -94,14 +94,14 @@ def test_the_next_certificate_waits_until_all_have_had_its_ca() -> None:
     one, other = made(), made()
     data = pending(one, other)
     rotation = Rotation(NAMES, spread=SPREAD_SECONDS)
-    assert rotation.decide(data, [data[BUNDLE], one.ca], now=START, clock=0.0).step is Step.INJECT
+    assert rotation.decide(data, [data[BUNDLE], one.ca], now=START, clock=0.0).step is RotationStep.INJECT
     assert rotation.decide(data, [data[BUNDLE]] * 2, now=START, clock=10.0).seconds == SPREAD_SECONDS
     # One of them loses it: the wait begins again.
-    assert rotation.decide(data, [data[BUNDLE], b""], now=START, clock=50.0).step is Step.INJECT
+    assert rotation.decide(data, [data[BUNDLE], b""], now=START, clock=50.0).step is RotationStep.INJECT
     assert rotation.decide(data, [data[BUNDLE]] * 2, now=START, clock=60.0).seconds == SPREAD_SECONDS
-    assert rotation.decide(data, [data[BUNDLE]] * 2, now=START, clock=59.9 + SPREAD_SECONDS).step is Step.REST
+    assert rotation.decide(data, [data[BUNDLE]] * 2, now=START, clock=59.9 + SPREAD_SECONDS).step is RotationStep.REST
     last = rotation.decide(data, [data[BUNDLE]] * 2, now=START, clock=60.0 + SPREAD_SECONDS)
-    assert last.step is Step.LEAF
+    assert last.step is RotationStep.LEAF
     assert last.data == {CERTIFICATE: other.certificate, KEY: other.key, BUNDLE: data[BUNDLE]}
 
 
@@ -110,13 +110,13 @@ def test_a_new_leader_waits_again() -> None:
     data = pending(one, other)
     for clock in (0.0, 1e6):
         decision = Rotation(NAMES, spread=SPREAD_SECONDS).decide(data, [data[BUNDLE]], now=START, clock=clock)
-        assert (decision.step, decision.seconds) == (Step.REST, SPREAD_SECONDS)
+        assert (decision.step, decision.seconds) == (RotationStep.REST, SPREAD_SECONDS)
 
 
 def test_an_empty_next_certificate_asks_for_a_rotation() -> None:
     one = made()
     decision = decided(serving(one) | {NEXT_CERTIFICATE: b""}, one.ca)
-    assert decision.step is Step.BUNDLE
+    assert decision.step is RotationStep.BUNDLE
     assert decision.data[CERTIFICATE] == one.certificate
 
 
@@ -134,41 +134,41 @@ def test_an_empty_next_certificate_asks_for_a_rotation() -> None:
 def test_what_cannot_be_served_is_replaced_at_once(broken: Data) -> None:
     one = made()
     decision = decided(serving(one) | broken, one.ca)
-    assert (decision.step, decision.leaf) == (Step.BUNDLE, None)
+    assert (decision.step, decision.leaf) == (RotationStep.BUNDLE, None)
     assert one.ca in decision.data[BUNDLE]
 
 
 def test_a_certificate_with_more_names_than_needed_stays() -> None:
     one = made(names=(*NAMES, "localhost"))
-    assert decided(serving(one), one.ca).step is Step.REST
+    assert decided(serving(one), one.ca).step is RotationStep.REST
 
 
 def test_a_ca_that_is_registered_returns_to_an_emptied_secret_and_to_an_older_one() -> None:
     one, other = made(), made()
     emptied = decided({}, one.ca)
-    assert emptied.step is Step.BUNDLE
+    assert emptied.step is RotationStep.BUNDLE
     assert one.ca in emptied.data[BUNDLE]
     older = decided(serving(one), one.ca + other.ca)
-    assert (older.step, set(split(older.data[BUNDLE]))) == (Step.BUNDLE, {one.ca, other.ca})
+    assert (older.step, set(split(older.data[BUNDLE]))) == (RotationStep.BUNDLE, {one.ca, other.ca})
     assert NEXT_CERTIFICATE not in older.data
 
 
 def test_a_bundle_removed_by_hand_is_put_back() -> None:
     one = made()
     decision = decided(serving(one), b"", one.ca)
-    assert (decision.step, decision.bundle) == (Step.INJECT, one.ca)
+    assert (decision.step, decision.bundle) == (RotationStep.INJECT, one.ca)
 
 
 def test_what_does_not_parse_is_never_registered() -> None:
     one = made()
     decision = decided(serving(one) | {BUNDLE: b"a comment\n" + one.ca + b"rest"}, b"")
-    assert (decision.step, decision.bundle) == (Step.INJECT, one.ca)
+    assert (decision.step, decision.bundle) == (RotationStep.INJECT, one.ca)
 
 
 def test_expired_cas_leave_with_the_next_rotation_only() -> None:
     old, one = made(START - LIFE * 2), made()
     bundle = old.ca + one.ca
-    assert decided(serving(one) | {BUNDLE: bundle}, bundle).step is Step.REST
+    assert decided(serving(one) | {BUNDLE: bundle}, bundle).step is RotationStep.REST
     rotated = decided(serving(one) | {BUNDLE: bundle, NEXT_CERTIFICATE: b""}, bundle)
     assert old.ca not in rotated.data[BUNDLE]
     assert one.ca in rotated.data[BUNDLE]
@@ -186,7 +186,7 @@ def test_a_secret_that_is_emptied_again_and_again_has_a_bounded_bundle() -> None
         decision = decided({}, registered, now=START + timedelta(minutes=minute))
         registered = decision.data[BUNDLE]
     assert len(split(registered)) == MOST_CAS + 1
-    assert decided(decision.data, registered, now=START + timedelta(hours=2)).step is Step.REST
+    assert decided(decision.data, registered, now=START + timedelta(hours=2)).step is RotationStep.REST
 
 
 @cache
@@ -213,7 +213,7 @@ class RotationModel(RuleBasedStateMachine):
         self.seen = {(server, n): 0 for server in range(2) for n in range(2)}
         self.replicas: list[tuple[bytes, bytes]] = [(b"", b""), (b"", b"")]
         self.snapshots: list[Data] = [{}]
-        self.late: list[tuple[int, list[int], Decision]] = []
+        self.late: list[tuple[int, list[int], RotationDecision]] = []
         self.elect(0)
 
     @initialize(hours=st.integers(-1, 1), steps=st.sampled_from([0, 3, 6]))
@@ -246,11 +246,11 @@ class RotationModel(RuleBasedStateMachine):
     def write(self, last: bool, objects: set[int]) -> None:
         """A write arrives; of an INJECT, perhaps a part."""
         version, lengths, decision = self.late.pop(-1 if last else 0)
-        if decision.step is Step.INJECT:
+        if decision.step is RotationStep.INJECT:
             for n in objects:
                 if lengths[n] == len(self.history[n]):
                     self.register(n, decision.bundle)
-        elif decision.step is not Step.REST and version == self.version:
+        elif decision.step is not RotationStep.REST and version == self.version:
             self.store(dict(decision.data))
 
     @rule()
@@ -333,13 +333,13 @@ class RotationModel(RuleBasedStateMachine):
         leaf = trusted(certificate, key, *bundles)
         return leaf is not None and leaf.not_after > self.now
 
-    def check_step(self, decision: Decision) -> None:
+    def check_step(self, decision: RotationDecision) -> None:
         """One thing in one write."""
         changed = {name for name in {*self.data, *decision.data} if self.data.get(name) != decision.data.get(name)}
-        if decision.step is Step.BUNDLE:
+        if decision.step is RotationStep.BUNDLE:
             assert BUNDLE in changed
             assert not changed & {CERTIFICATE, KEY}
-        elif decision.step is Step.LEAF:
+        elif decision.step is RotationStep.LEAF:
             assert BUNDLE not in changed
             assert CERTIFICATE in changed
         else:

@@ -1,1 +1,1 @@
-"""The operator `<< cookiecutter.operator_slug >>`: its APIs, its controllers and what ties them together."""
+"""The operator `<< cookiecutter.operator_slug >>`: its APIs, its controllers and the operator that runs them."""

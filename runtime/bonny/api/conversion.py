@@ -26,7 +26,7 @@ from ..errors import OptionError
 from ..resource import Resource
 from .markers import EMBEDDED, INT_OR_STRING, PRESERVE_UNKNOWN
 from .stored import types_of
-from .version import Version, parts
+from .version import Version, object_model
 
 _OURS: Final = ("labels", "annotations")
 _KEEPS: Final = ("type", "nullable", INT_OR_STRING, PRESERVE_UNKNOWN, EMBEDDED)
@@ -62,7 +62,7 @@ def converted(versions: Collection[type[Version]]) -> tuple[type[Version], ...]:
         for version in versions
         if (hub := hubs.get((version.group, version.kind)))
         and (version.served or version.storage or has_functions(version))
-        and fields_of(types_of(parts(version).model)) != fields_of(types_of(parts(hub).model))
+        and fields_of(types_of(object_model(version).model)) != fields_of(types_of(object_model(hub).model))
     }
     return tuple(hub for key, hub in hubs.items() if key in differing)
 

@@ -33,7 +33,7 @@ from ..errors import OptionError, UsageError
 from ..kinds import Kind, Scope
 from ..naming import APPROVAL, check_group, check_kind, check_plural, check_version, names_of
 from ..resource import Resource
-from .parts import Parts, parts_of
+from .object_model import ObjectModel, object_model_of
 from .reading import read
 from .rules import Rule
 from .status import Spec, Status
@@ -46,7 +46,8 @@ class HasSpec(Protocol[S_co]):
     """A version class with a typed spec."""
 
     @property
-    def spec(self) -> S_co: ...
+    def spec(self) -> S_co:
+        """The typed spec."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +198,12 @@ class Version:
     @classmethod
     def spec_model(cls) -> type[Spec] | None:
         """The class of `spec`; None without a spec, or with one without a schema. Raises: `OptionError` for others."""
-        return parts(cls).spec
+        return object_model(cls).spec
 
     @classmethod
     def status_model(cls) -> type[Status] | None:
         """The class of `status`, which the operator writes; None for a kind without the status subresource."""
-        return parts(cls).status if cls.status_subresource else None
+        return object_model(cls).status if cls.status_subresource else None
 
     @classmethod
     def has_conditions(cls) -> bool:
@@ -220,7 +221,7 @@ class Version:
 
         Raises: `InvalidObject` with the fields, never their content.
         """
-        its = parts(cast("type[Version]", cls))
+        its = object_model(cast("type[Version]", cls))
         given = its.given("spec", resource)
         if its.spec is None or (given is None and its.model.model_fields["spec"].default is None):
             return cast("S", given)
@@ -229,13 +230,13 @@ class Version:
     @classmethod
     def status_of(cls, resource: Mapping[str, Any]) -> Status | None:
         """The typed status of `resource`; None for a kind without status. Raises: as `spec_of`."""
-        its = parts(cls)
+        its = object_model(cls)
         return None if its.status is None else read(its.status, its.given("status", resource), where="status")
 
     @classmethod
     def read(cls, resource: Mapping[str, Any]) -> Self:
         """All fields of `resource`, typed: `WidgetClass.read(resource).value`. Raises: as `spec_of`."""
-        whole, found = read(parts(cls).model, resource, where=cls.kind), cls()
+        whole, found = read(object_model(cls).model, resource, where=cls.kind), cls()
         halves = {"spec": cls.spec_of(resource), "status": cls.status_of(resource)}
         vars(found).update({name: halves.get(name, value) for name, value in whole})
         return found
@@ -274,15 +275,15 @@ def _status_has(version: type[Version], field: str) -> bool:
     return model is not None and field in model.model_fields
 
 
-def parts(version: type[Version]) -> Parts:
+def object_model(version: type[Version]) -> ObjectModel:
     """The fields of `version`, resolved on first use: their classes may be defined further down in the module."""
-    if version not in _PARTS:
-        _PARTS[version] = parts_of(version, _OPTIONS, version.rules)
-    return _PARTS[version]
+    if version not in _MODELS:
+        _MODELS[version] = object_model_of(version, _OPTIONS, version.rules)
+    return _MODELS[version]
 
 
 _OPTIONS: Final = {*vars(Version), *Version.__annotations__}
-_PARTS: Final[dict[type[Version], Parts]] = {}
+_MODELS: Final[dict[type[Version], ObjectModel]] = {}
 
 
 def version_in_brackets(cls: type, base: type) -> type[Version] | None:

@@ -156,6 +156,7 @@ class Client:
         self._slots = asyncio.Semaphore(IN_FLIGHT)
 
     async def close(self) -> None:
+        """For the runtime: close all connections."""
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.wait({self._reading})
@@ -167,7 +168,7 @@ class Client:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    # --- what the runtime asks ----------------------------------------------------------------------------------------
+    # --- called by the runtime ---
 
     async def connection(self, *, renew: bool = False, ends: float | None = None) -> Connection:
         """The current address and credentials; `renew` reads them again, until `ends` (monotonic seconds).
@@ -207,7 +208,7 @@ class Client:
         self.requests.host = self._connection.server.partition("://")[2].rpartition("@")[2]
         return self._connection
 
-    # --- reading ------------------------------------------------------------------------------------------------------
+    # --- reading ---
 
     async def get(self, kind: AnyKind, name: Name, *, namespace: str | None = None, subresource: str = "") -> Resource:
         """One object, uncached. `subresource="scale"` reads that of the object.
@@ -237,7 +238,7 @@ class Client:
             resources += ({"apiVersion": kind.api_version, "kind": kind.kind, **item.decode()} for item in page.items)
         return resources
 
-    # --- writing ------------------------------------------------------------------------------------------------------
+    # --- writing ---
 
     async def apply(
         self,
@@ -362,7 +363,7 @@ class Client:
     def _kind(self, kind: AnyKind) -> Kind:
         return kind if isinstance(kind, Kind) else kind.as_kind(self.group)
 
-    # --- what the runtime asks ----------------------------------------------------------------------------------------
+    # --- called by the runtime ---
 
     async def exchange(self, request: ApiRequest, *, ends: float | None = None) -> Answer:
         """Send one request and return its answer, whatever the status; `ends` is its deadline (monotonic seconds).

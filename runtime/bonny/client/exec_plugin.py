@@ -75,7 +75,7 @@ async def run_plugin(settings: Mapping[str, Any], *, folder: Path, user: str) ->
         async with asyncio.timeout(PLUGIN_SECONDS):
             printed, _ = await process.communicate()
     except TimeoutError as error:
-        raise UsageError(f"{label} did not end within {PLUGIN_SECONDS:.0f} s: run it by hand") from error
+        raise UsageError(f"{label} ran longer than {PLUGIN_SECONDS:.0f} s: run it by hand") from error
     finally:
         if process.returncode is None:
             process.kill()
@@ -92,7 +92,7 @@ def _credential(printed: bytes, *, version: str | None, label: str) -> Credentia
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise UsageError(f"{label} printed no ExecCredential: run it by hand") from None
     if decoded.api_version != version:
-        raise UsageError(f"{label} printed {decoded.api_version}, but the kubeconfig says {version}: correct it there")
+        raise UsageError(f"{label} printed {decoded.api_version}, the kubeconfig {version}: correct it there")
     credential = decoded.status
     if not credential.token and not (credential.client_certificate_data and credential.client_key_data):
         raise UsageError(f"{label} printed neither a token nor a certificate with its key: log in again")

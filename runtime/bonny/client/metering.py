@@ -31,13 +31,13 @@ class Requests:
         self.throttled_seconds = 0.0
         """Seconds waited after answers with status 429."""
 
-    def under_way(self, method: str, path: str, query: Mapping[str, str] | None = None) -> Request:
+    def under_way(self, method: str, path: str, query: Mapping[str, str] | None = None) -> MeteredRequest:
         """Wrap a request in it: `with requests.under_way("GET", path) as request: ...; request.answered(200)`."""
-        return Request(self, method, path, query or {})
+        return MeteredRequest(self, method, path, query or {})
 
 
 @dataclass
-class Request:
+class MeteredRequest:
     """One request, counted when the answer comes, or when the block ends without one."""
 
     _requests: Requests
@@ -47,7 +47,7 @@ class Request:
     _counted = False
     _end_span: tracing.Ended | None = None
 
-    def __enter__(self) -> Request:
+    def __enter__(self) -> MeteredRequest:
         self._began = time.monotonic()
         if tracing.spans is not None:
             self._end_span = tracing.spans.request(self._method, self._path, host=self._requests.host)

@@ -22,7 +22,7 @@ from .clock import clock
 from .config import Connection
 from .errors import Unreachable
 from .http.answer import BadAnswer, Disconnected
-from .http.connection import FOREVER, READ_BYTES, HttpConnection, Request
+from .http.connection import FOREVER, READ_BYTES, HttpConnection, WireRequest
 from .http.dial import Route, address_of, dial
 from .http.pool import Pool
 
@@ -124,7 +124,7 @@ class Transport:
             await asyncio.wait([each.lost for each in self._open])
 
     async def _exchange(
-        self, pool: Pool, route: Route, request: Request, *, ends: float = FOREVER, silence: float = FOREVER
+        self, pool: Pool, route: Route, request: WireRequest, *, ends: float = FOREVER, silence: float = FOREVER
     ) -> HttpConnection:
         """Send a request; return its connection with the complete answer, or with the head of a stream's."""
         used = pool.take(route)
@@ -189,7 +189,7 @@ class Transport:
 
     def _prepared(
         self, connection: Connection, method: str, target: str, headers: Headers, body: bytes, *, limit: int | None
-    ) -> tuple[Route, Request]:
+    ) -> tuple[Route, WireRequest]:
         """The way to the server, and the request in bytes. Raises: `ValueError`; `OSError` for certificate files."""
         server, proxy = address_of(connection.server), address_of(connection.proxy) if connection.proxy else None
         encrypted = server.encrypted or (proxy is not None and proxy.encrypted)
@@ -212,4 +212,4 @@ class Transport:
         if not head.count("\r") == head.count("\n") == len(lines) - 1 or "\0" in head:
             raise ValueError("a header has a line break or a null character")
         route = Route(server, proxy, context, connection.server_name or server.host)
-        return route, Request(method, target, head.encode() + body, limit)
+        return route, WireRequest(method, target, head.encode() + body, limit)

@@ -45,7 +45,7 @@ def step(function: Callable[[Axn[Any]], R]) -> Callable[[Reconcile[Any]], R]:
 def _of(axn: Reconcile[Any]) -> Axn[Any]:
     if not isinstance(axn, Axn):
         name = type(axn.controller).__name__
-        raise OptionError(f"a step needs what the axn of {name} lacks: let {name} inherit compat.Controller")
+        raise OptionError(f"a step needs features that the axn of {name} lacks: let {name} inherit compat.Controller")
     return axn
 
 

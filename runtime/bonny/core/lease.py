@@ -125,7 +125,7 @@ class Candidate(msgspec.Struct, frozen=True):
     releasing: bool = False
 
 
-# --- what can happen --------------------------------------------------------------------------------------------------
+# --- what can happen ---
 
 
 class LeaseTick(msgspec.Struct, frozen=True):
@@ -155,7 +155,7 @@ class Release(msgspec.Struct, frozen=True):
 
 LeaseInput: TypeAlias = LeaseTick | Found | Stored | Failed | Release
 
-# --- what to do -------------------------------------------------------------------------------------------------------
+# --- what to do ---
 
 
 class Read(msgspec.Struct, frozen=True):

@@ -76,10 +76,12 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> Key:
+        """Namespace and name."""
         return Key(self.meta.namespace, self.meta.name)
 
     @property
     def version(self) -> int:
+        """`metadata.resourceVersion`."""
         return version_number(self.meta.resource_version)
 
     def decode(self) -> dict[str, Any]:

@@ -40,7 +40,8 @@ class Shows(Protocol):
     store: Store
 
     @property
-    def version(self) -> int: ...
+    def version(self) -> int:
+        """The version that its store has reached."""
 
 
 Name: TypeAlias = tuple[Shows, Key, str]

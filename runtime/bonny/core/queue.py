@@ -38,7 +38,7 @@ FIRED_AT_ONCE: Final = 100
 # Void slots below this number are not worth a clean-up.
 SLACK: Final = 64
 # Most conflicts and slow children need about 0.2 s; 300 s limits the load of an object that always fails.
-BACKOFF: Final = Backoff(base=0.2, cap=300.0)
+QUEUE_BACKOFF: Final = Backoff(base=0.2, cap=300.0)
 
 
 class Reason(StrEnum):
@@ -128,7 +128,7 @@ _Slot: TypeAlias = tuple[float, int, K, Reason | None]
 class Queue(Generic[K]):
     """See the module. All methods but `statistics` are O(log n) or better; `now` is a monotonic clock in seconds."""
 
-    def __init__(self, backoff: Backoff = BACKOFF) -> None:
+    def __init__(self, backoff: Backoff = QUEUE_BACKOFF) -> None:
         """`backoff`: waits of a key after failures. Default 0.2 s doubling to 300 s."""
         self._backoff = backoff
         self._entries: dict[K, _QueuedKey] = {}
@@ -221,7 +221,7 @@ class Queue(Generic[K]):
     def retry(self, key: K, *, now: float, chance: float, after: float | None = None, failed: bool = True) -> float:
         """The work on `key` did not succeed: try again after the backoff, but not before `after`; return the wait.
 
-        `failed=False`: the handler asked for another try, so `after` replaces the backoff; its base stays the minimum.
+        `failed=False`: the handler requested a retry, so `after` replaces the backoff; its base stays the minimum.
         """
         entry = self._release(key)
         entry.queued = None
@@ -290,7 +290,7 @@ class Queue(Generic[K]):
         return None
 
     def statistics(self, *, now: float) -> Statistics:
-        # 100,000 keys take 11 ms.
+        """Numbers for metrics. 100,000 keys take 11 ms."""
         entries = self._entries.values()
         parked = sum(entry.parked for entry in entries)
         return Statistics(

@@ -59,9 +59,11 @@ class Store:
         return iter(self._items.values())
 
     def keys(self) -> Iterable[Key]:
+        """The keys of all objects."""
         return self._items.keys()
 
     def get(self, key: Key) -> Item | None:
+        """The object, if it is here."""
         return self._items.get(key)
 
     def apply(self, change: Change) -> Iterable[Delta]:
@@ -83,7 +85,7 @@ class Store:
             case Sweep():
                 return self._sweep()
 
-    # --- indexes ------------------------------------------------------------------------------------------------------
+    # --- indexes ---
 
     def add_index(self, name: Hashable, function: IndexFunction) -> None:
         """Maintain an index called `name` from now on; adding it twice has no effect."""
@@ -124,7 +126,7 @@ class Store:
             elif keys != key:
                 entries[value] = {keys, key}
 
-    # --- changes ------------------------------------------------------------------------------------------------------
+    # --- changes ---
 
     def _replace(self, key: Key, old: Item | None, new: Item | None) -> None:
         if old is not None:

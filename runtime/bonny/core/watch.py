@@ -72,7 +72,7 @@ SHORT_WATCH_SECONDS: Final = 1.0
 # A server that ends watches after one event or bookmark each would be asked a thousand times a second.
 WATCHES_AT_ONCE: Final = 10
 # client-go's reflector: 0.8 s to 30 s, reset after two quiet minutes.
-BACKOFF: Final = Backoff(base=0.8, cap=30.0)
+WATCH_BACKOFF: Final = Backoff(base=0.8, cap=30.0)
 QUIET_SECONDS: Final = 120.0
 # Upper bound for Retry-After. The API server itself asks for 1 s; a proxy that asks for hours must not stop a stream
 # for longer than the liveness probe accepts (bonny.run.health).
@@ -104,7 +104,7 @@ class WatchOptions:
     """A watch that ends without any event or bookmark for this long, earlier watches included, is followed by a list.
     Default 150 s."""
 
-    backoff: Backoff = BACKOFF
+    backoff: Backoff = WATCH_BACKOFF
     """Waits after errors. Default 0.8 s to 30 s."""
 
     def __post_init__(self) -> None:

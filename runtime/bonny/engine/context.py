@@ -78,6 +78,7 @@ class ReconcileContext:
 
     @property
     def owns(self) -> Sequence[Owned]:
+        """The kinds of children."""
         return self.router.owns
 
     @property

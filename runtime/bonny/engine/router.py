@@ -20,7 +20,7 @@ from ..core.fights import Fights
 from ..core.handled import handled_state, is_rewritten
 from ..core.objects import Item
 from ..core.own_writes import OwnWrites
-from ..core.queue import BACKOFF, Priority, Queue, Reason
+from ..core.queue import QUEUE_BACKOFF, Priority, Queue, Reason
 from ..core.records import Records
 from ..core.store import Delta
 from ..errors import OptionError
@@ -56,7 +56,7 @@ class Router:
         owned: Mapping[Owned, Sequence[Stream]],
         related: Mapping[Related, Sequence[Stream]] = MappingProxyType({}),
         on_status: bool,
-        backoff: Backoff = BACKOFF,
+        backoff: Backoff = QUEUE_BACKOFF,
     ) -> None:
         """`on_status`: whether a change of only the status queues the object. `backoff`: waits after failures."""
         self.queue: Queue[Key] = Queue(backoff)
@@ -99,6 +99,7 @@ class Router:
         return self.primary[0]
 
     def item(self, key: Key) -> Item | None:
+        """The object in the store."""
         return self.primary_stream(key).store.get(key)
 
     def streams_of(self, kind: Kind, key: Key) -> Iterator[Stream]:

@@ -63,6 +63,7 @@ class Toleration(_PodPart, frozen=True):
     effect: str = ""
 
     def tolerates(self, taint: Taint) -> bool:
+        """Whether it matches the taint."""
         if self.effect not in ("", taint.effect) or self.key not in ("", taint.key):
             return False
         # Lt and Gt are an alpha feature of Kubernetes; without it they tolerate nothing.

@@ -77,7 +77,7 @@ class Verdict(NamedTuple):
 
 UNAUTHORIZED: Final = Verdict(HTTPStatus.UNAUTHORIZED, "send a token of this cluster: Authorization: Bearer <token>")
 TOO_MANY: Final = Verdict(HTTPStatus.TOO_MANY_REQUESTS, "too many new tokens: try again in some seconds")
-UNKNOWN: Final = Verdict(HTTPStatus.SERVICE_UNAVAILABLE, "the API server does not say who may read /metrics: try again")
+UNKNOWN: Final = Verdict(HTTPStatus.SERVICE_UNAVAILABLE, "the API server cannot authorize you: try again")
 
 
 class _Kept(NamedTuple):
@@ -158,7 +158,7 @@ class Scrapers:
                         return Verdict(HTTPStatus.OK)
                     case {"allowed": False}:
                         return Verdict(HTTPStatus.FORBIDDEN, f"user {name} may not get /metrics")
-                raise ApiError("the answer to a SubjectAccessReview says neither yes nor no")
+                raise ApiError("a SubjectAccessReview came back without a decision")
         return UNAUTHORIZED
 
     async def _create(self, kind: Kind, spec: Resource) -> Resource:

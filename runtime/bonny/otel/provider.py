@@ -31,7 +31,7 @@ def find(provider: TracerProvider | None, *, service: str, version: str) -> Otel
         return _found(provider, service=service, version=version, wanted=bool(asking))
     except ImportError as error:
         raise UsageError(
-            f"{asking or 'Operator(tracing=...)'} asks for traces, but {error.name} is not installed: "
+            f"{asking or 'Operator(tracing=...)'} needs traces, but {error.name} is not installed: "
             "run `invoke extras --add otel`, and then `uv sync` or pip install -e '.[dev]'"
         ) from error
 
@@ -54,8 +54,8 @@ def _found(provider: TracerProvider | None, *, service: str, version: str, wante
                 _set_up(service=service, version=version)
             except (ValueError, RuntimeError) as error:
                 raise UsageError(
-                    f"OpenTelemetry cannot be set up as the OTEL_* variables say ({error}): correct them, or install "
-                    "the exporter that they name; the extra `otel` has the one for otlp over HTTP"
+                    f"OpenTelemetry cannot be set up by the OTEL_* variables ({error}): correct them, or install "
+                    "the exporter that they name; the extra `otel` has that for otlp over HTTP"
                 ) from None
             provider = trace.get_tracer_provider()
     return OtelSpans(provider, version=version)

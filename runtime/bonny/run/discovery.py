@@ -12,7 +12,7 @@ from ..api.policies import Policy
 from ..controller import Controller
 from ..extras import Part
 from ..servers.periodic import PeriodicTask
-from ..servers.server import Server
+from ..servers.visitor import ObjectVisitor
 
 
 def discover(package: ModuleType) -> tuple[Any, ...]:
@@ -44,4 +44,4 @@ def _is_part(value: object, module: ModuleType) -> bool:
         return hasattr(value, "kind")
     if issubclass(value, Part):
         return value.is_complete()
-    return issubclass(value, Controller) or (issubclass(value, Server) and hasattr(value, "operation"))
+    return issubclass(value, Controller) or (issubclass(value, ObjectVisitor) and hasattr(value, "operation"))

@@ -15,12 +15,12 @@ from typing import Any, Final, TypeAlias
 from ..core.watch import LONGEST_ADVICE_SECONDS, WatchOptions
 from ..engine.stream import Stream
 from ..engine.worker import Worker
-from ..servers.server import Server
+from ..servers.visitor import ObjectVisitor
 from .probes import Report
 
 # A list or watch that is silent for this much longer than any of its requests may take is stuck.
-STUCK_SECONDS: Final = 60.0
-Slots: TypeAlias = Worker | Server
+SILENT_SECONDS: Final = 60.0
+Slots: TypeAlias = Worker | ObjectVisitor
 # An API server that is replaced is back within half a minute.
 BEHIND_SECONDS: Final = 30.0
 
@@ -30,7 +30,7 @@ def liveness(
 ) -> Report:
     """Red when a stream makes no request within its deadline, all slots are stuck, or one of `parts` ended."""
     now = time.monotonic()
-    longest = max(options.timeout[1] + options.grace, LONGEST_ADVICE_SECONDS * 1.25) + STUCK_SECONDS
+    longest = max(options.timeout[1] + options.grace, LONGEST_ADVICE_SECONDS * 1.25) + SILENT_SECONDS
     ended = [f"{part.get_name()} ended" for part in parts if part.done()]
     stuck = [
         f"{stream}: silent for {now - stream.last_contact:.0f} s"

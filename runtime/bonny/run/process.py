@@ -33,7 +33,7 @@ from ..operator import Operator
 from ..pipeline import Pipeline
 from ..resource import MANAGED_BY
 from ..servers.periodic import PeriodicTasks
-from ..servers.server import Namespaces, Server
+from ..servers.visitor import Namespaces, ObjectVisitor
 from . import health
 from .config import Config
 from .event_loop import LoopMonitor, create_task
@@ -62,7 +62,7 @@ class Process:
         self.config = config
         self.cluster = cluster
         self.workers: list[Worker] = []
-        self.servers: list[Server] = []
+        self.servers: list[ObjectVisitor] = []
         self.extras: list[ExtraRun] = []
         self.streams: dict[tuple[str, str, str | None, str, str, bool], Stream] = {}
         """By API version, plural, namespace, selectors, and whether only metadata is followed."""
@@ -240,7 +240,7 @@ class Process:
         self.servers = self._new_servers()
         await self._enter(self.servers)
 
-    def _new_servers(self) -> list[Server]:
+    def _new_servers(self) -> list[ObjectVisitor]:
         """Servers for one term; a server that was stopped cannot run again."""
         servers = [
             server(self.tasks.client, namespaces=self._namespaces, tasks=self.tasks) for server in self.operator.servers
@@ -380,7 +380,7 @@ class Process:
     def health(self) -> Report:
         """The answer of /healthz."""
         tasks = [part.task for part in self._supervised() if not part.final]
-        slots: list[Worker | Server] = [*self.workers, *self._running_servers()]
+        slots: list[Worker | ObjectVisitor] = [*self.workers, *self._running_servers()]
         return health.liveness(self.operator.watch_options, self._all_streams(), slots, tasks)
 
     def readiness(self) -> Report:
@@ -400,7 +400,7 @@ class Process:
     def _all_streams(self) -> list[Stream]:
         return [*self.streams.values(), *(stream for each in self._running_servers() for stream in each.streams)]
 
-    def _running_servers(self) -> list[Server]:
+    def _running_servers(self) -> list[ObjectVisitor]:
         return self.servers if self._term else []
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:

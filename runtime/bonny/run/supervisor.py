@@ -25,13 +25,15 @@ log = logging.getLogger("bonny.run.supervisor")
 class Runnable(Protocol):
     """A part that runs until it is cancelled."""
 
-    async def run(self) -> None: ...
+    async def run(self) -> None:
+        """Run until cancelled."""
 
 
 class Stoppable(Runnable, Protocol):
     """A part that ends by itself after `stop`."""
 
-    def stop(self) -> None: ...
+    def stop(self) -> None:
+        """Let `run` return soon."""
 
 
 class Supervised:

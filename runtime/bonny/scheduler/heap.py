@@ -29,6 +29,7 @@ class Heap(Generic[Rank]):
         return len(self._current)
 
     def set(self, name: str, rank: Rank) -> None:
+        """Add the name, or change its rank."""
         self._numbers += 1
         item = self._current[name] = (rank, self._numbers, name)
         heappush(self._items, item)
@@ -37,6 +38,7 @@ class Heap(Generic[Rank]):
             heapify(self._items)
 
     def discard(self, name: str) -> None:
+        """Remove the name, if it is here."""
         self._current.pop(name, None)
 
     def first(self) -> tuple[Rank, str] | None:

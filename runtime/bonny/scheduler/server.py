@@ -91,6 +91,7 @@ class SchedulerServer:
         self.cycle.forget(uid)
 
     def stream_advanced(self) -> None:
+        """Nodes or pods changed: try again."""
         self._wake.set()
 
     def server_restored(self) -> None:

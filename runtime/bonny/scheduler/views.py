@@ -125,6 +125,7 @@ class PodView(_View):
 
     @cached_property
     def decoded(self) -> Pod:
+        """The fields that scheduling needs."""
         return _decode_pod(self.item.raw)
 
     @property

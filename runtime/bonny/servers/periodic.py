@@ -217,7 +217,7 @@ class PeriodicTasks:
         stopped = self._stopped.is_set()
         return {run for run, task in self._running.items() if stopped or task.leader_only}
 
-    # --- one task -----------------------------------------------------------------------------------------------------
+    # --- one task ---
 
     def _begin(self, entry: _Registered) -> None:
         """Begin to repeat the task, unless it has begun: a thread may register it while `run` starts."""
@@ -262,7 +262,7 @@ class PeriodicTasks:
                 raise BonnyError(f"it returned {type(result).__name__}: return None, Next(state) or Stop(reason)")
         except Exception as error:  # noqa: BLE001  it halts this task alone
             if task.leader_only and (isinstance(error, NotLeading) or not self.leading):
-                report(log.warning, "task interrupted: not leading any more", error, metadata)
+                report(log.warning, "task interrupted: no longer the leader", error, metadata)
                 return
             self.failed += 1
             if self._entries.get(task.id) is entry:

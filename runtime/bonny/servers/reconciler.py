@@ -28,13 +28,13 @@ from ..resource import Key, Resource, key_of
 from ..telemetry import execute, lifetime
 from ..telemetry.logging import about
 from .periodic import PeriodicTasks
-from .server import Namespaces, Server, V
 from .ticks import IntervalTicks, cron_ticks
+from .visitor import Namespaces, ObjectVisitor, V
 
 log = logging.getLogger("bonny.servers.reconciler")
 
 
-class Reconciler(Server[V]):
+class Reconciler(ObjectVisitor[V]):
     """Calls `reconcile` for every object of its `operation`, at once and then every `frequency` seconds, or when `cron`
     says.
 
@@ -72,7 +72,7 @@ class Reconciler(Server[V]):
             if cls.frequency != Reconciler.frequency:
                 raise OptionError(f"{cls.__name__} has cron and frequency: leave out either")
 
-    # --- your methods -------------------------------------------------------------------------------------------------
+    # --- your methods ---
 
     def reconcile(self, resource: Resource, /) -> object:
         """The handler: `async def`, or `def` in a thread. An error is logged; any result means success."""
@@ -94,7 +94,7 @@ class Reconciler(Server[V]):
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.call_later, seconds, self._wake.set)
 
-    # --- what the runtime asks ----------------------------------------------------------------------------------------
+    # --- called by the runtime ---
 
     async def run(self) -> None:
         """Run at each tick until cancelled, or until the running handlers have ended after `stop`."""

@@ -31,7 +31,7 @@ from ..pipeline import Pipeline
 from ..resource import Resource
 from ..telemetry import execute
 from .periodic import PeriodicTasks
-from .server import Namespaces, Server, V
+from .visitor import Namespaces, ObjectVisitor, V
 
 
 class _Shown(Controller[Any]):
@@ -43,7 +43,7 @@ class _Shown(Controller[Any]):
         """Defined, so the worker processes deletions."""
 
 
-class Watcher(Server[V]):
+class Watcher(ObjectVisitor[V]):
     """Calls `add`, `modify` and `delete` with the objects of its `operation`; undefined methods do nothing.
 
     Guarantees: handlers get the last state of each object, and its deletion; states in between may be left out, and an
@@ -76,7 +76,7 @@ class Watcher(Server[V]):
             pipeline=Pipeline((self._show,)),
         )
 
-    # --- your methods -------------------------------------------------------------------------------------------------
+    # --- your methods ---
 
     def add(self, resource: Resource, /) -> object:
         """The object is new, or new to this process. `async def`, or `def` in a thread."""
@@ -87,7 +87,7 @@ class Watcher(Server[V]):
     def delete(self, resource: Resource, /) -> object:
         """The object was deleted; `resource` is its last known state."""
 
-    # --- what the runtime asks ----------------------------------------------------------------------------------------
+    # --- called by the runtime ---
 
     async def run(self) -> None:
         """Watch and call handlers until cancelled, or until the running handlers have ended after `stop`."""

@@ -300,7 +300,7 @@ def is_applied_by(child: Item, manager: str) -> bool:
 def advise(refused: Invalid, kind: Kind) -> None:
     """Note how an object is replaced whose field cannot be changed, unless that would lose data."""
     if IMMUTABLE in refused.message and builtin(*kind.gvk) and kind.kind not in HOLDS_DATA:
-        refused.add_note(f"{ADVICE}recreate=True would replace it, which deletes it and what it holds")
+        refused.add_note(f"{ADVICE}recreate=True would delete it with its data and create it again")
 
 
 def _managed_part(wanted: Resource) -> Resource:

@@ -62,7 +62,7 @@ _attached: dict[str, _Attached] = {}
 _defaults: dict[str, object] = {}
 
 
-# --- listening --------------------------------------------------------------------------------------------------------
+# --- listening ---
 
 
 def attach(id: str, name: str, listener: Listener, config: Any = None) -> None:  # noqa: A002  as in :telemetry
@@ -90,7 +90,7 @@ def detach(id: str) -> bool:  # noqa: A002
     return _attached.pop(id, None) is not None
 
 
-# --- emitting ---------------------------------------------------------------------------------------------------------
+# --- emitting ---
 
 
 def execute(name: str, measurements: Mapping[str, float] = NOTHING, metadata: Mapping[str, object] = NOTHING) -> None:

@@ -70,6 +70,7 @@ class Leaf:
 
     @property
     def life(self) -> timedelta:
+        """How long it is valid in all."""
         return self.not_after - self.not_before
 
 

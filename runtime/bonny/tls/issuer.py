@@ -27,7 +27,7 @@ from ..resource import Resource
 from .secret import SECRET, TlsSecret
 
 if TYPE_CHECKING:
-    from .rotation import Decision, Rotation
+    from .rotation import Rotation, RotationDecision
 
 REST_SECONDS: Final = 30.0
 # Until then, clients may not trust the server.
@@ -57,7 +57,7 @@ class Issuer:
 
     def __init__(self, client: Client, secret: TlsSecret, *, spread: float, registry: Registry | None = None) -> None:
         """`spread` are the seconds in which all clients learn of a CA that was registered."""
-        self.decision: Decision | None = None
+        self.decision: RotationDecision | None = None
         """The last one; it has the certificate that is served."""
 
         self.error: str = ""
@@ -74,9 +74,11 @@ class Issuer:
         return f"the {self._secret.purpose} certificates"
 
     def stop(self) -> None:
+        """End after the step in progress."""
         self._stopped.set()
 
     async def run(self) -> None:
+        """Renew the certificate in time until `stop`. Errors are logged, kept in `error`, and tried again."""
         while not self._stopped.is_set():
             previous, self.error = self.error, ""
             try:
@@ -95,17 +97,17 @@ class Issuer:
 
     async def _step(self) -> float:
         """Carry out one step. Returns: the seconds until the next one."""
-        from .rotation import Rotation, Step  # noqa: PLC0415  loaded by the leader only
+        from .rotation import Rotation, RotationStep  # noqa: PLC0415  loaded by the leader only
 
         self._rotation = self._rotation or Rotation(self._secret.hosts, spread=self._spread)
         secret = await self._client.get(SECRET, self._secret.key)
         data = {name: b64decode(value) for name, value in (secret.get("data") or {}).items()}
         registered = await self._registry.read()
         self.decision = self._rotation.decide(data, registered, now=datetime.now(UTC), clock=time.monotonic())
-        if self.decision.step is Step.REST:
+        if self.decision.step is RotationStep.REST:
             return min(self.decision.seconds, MISSING_SECONDS if self._registry.missing else REST_SECONDS)
         log.info("certificate rotation", extra={"purpose": self._secret.purpose, "step": self.decision.step.value})
-        if self.decision.step is Step.INJECT:
+        if self.decision.step is RotationStep.INJECT:
             await self._registry.write(self.decision.bundle)
         else:
             await self._store(secret, self.decision.data)

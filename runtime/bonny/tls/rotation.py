@@ -45,7 +45,7 @@ RENEWAL: Final = 2 / 3
 MOST_CAS: Final = 50
 
 
-class Step(StrEnum):
+class RotationStep(StrEnum):
     """A step, or rest."""
 
     BUNDLE = "bundle"
@@ -55,10 +55,10 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RotationDecision:
     """One step. Decide again after it, and after REST when `seconds` are over or something has changed."""
 
-    step: Step
+    step: RotationStep
     data: Mapping[str, bytes]
     """The data of the Secret as it is, or as BUNDLE and LEAF write it."""
 
@@ -84,7 +84,7 @@ class Rotation:
 
     def decide(
         self, data: Mapping[str, bytes], registered: Collection[bytes], *, now: datetime, clock: float
-    ) -> Decision:
+    ) -> RotationDecision:
         """The next step. `registered` are the bundles, empty where there is none; `clock` are monotonic seconds."""
         stored = split(data.get(BUNDLE, b""))
         ends = stored | split(b"".join(registered))
@@ -96,22 +96,22 @@ class Rotation:
         if rotates and following is None:
             issued = issue(self._names, now=now)
             new = {NEXT_CERTIFICATE: issued.certificate, NEXT_KEY: issued.key, BUNDLE: b"".join((*current, issued.ca))}
-            return Decision(Step.BUNDLE, {**data, **new}, bundle, leaf)
+            return RotationDecision(RotationStep.BUNDLE, {**data, **new}, bundle, leaf)
         if not stored.keys() >= set(current):
-            return Decision(Step.BUNDLE, {**data, BUNDLE: b"".join(current)}, bundle, leaf)
+            return RotationDecision(RotationStep.BUNDLE, {**data, BUNDLE: b"".join(current)}, bundle, leaf)
         if any(each != bundle for each in registered):
             self._bundle = b""
-            return Decision(Step.INJECT, data, bundle, leaf)
+            return RotationDecision(RotationStep.INJECT, data, bundle, leaf)
         if self._bundle != bundle:
             self._bundle, self._since = bundle, clock
         if not rotates:
-            return Decision(Step.REST, data, bundle, leaf)
+            return RotationDecision(RotationStep.REST, data, bundle, leaf)
         seconds = self._since + (self._spread if leaf else min(self._spread, URGENT_SECONDS)) - clock
         if seconds > 0:
-            return Decision(Step.REST, data, bundle, leaf, seconds)
+            return RotationDecision(RotationStep.REST, data, bundle, leaf, seconds)
         moved = {CERTIFICATE: data[NEXT_CERTIFICATE], KEY: data[NEXT_KEY]}
         kept = {name: value for name, value in data.items() if name not in (NEXT_CERTIFICATE, NEXT_KEY)}
-        return Decision(Step.LEAF, kept | moved, bundle, following)
+        return RotationDecision(RotationStep.LEAF, kept | moved, bundle, following)
 
     def _usable(
         self, data: Mapping[str, bytes], certificate: str, key: str, cas: Iterable[bytes], now: datetime

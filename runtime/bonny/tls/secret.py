@@ -36,6 +36,7 @@ class TlsSecret(NamedTuple):
 
     @property
     def key(self) -> Key:
+        """Namespace and name of the Secret."""
         return Key(self.namespace, f"{self.operator}-{self.purpose}-tls")
 
     @property

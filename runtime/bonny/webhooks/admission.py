@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Mapping
 from types import MappingProxyType
 from typing import ClassVar, Final, Generic, Literal, TypeAlias, get_args
 
-from ..api.of_kinds import OfKinds
+from ..api.names_kinds import NamesKinds
 from ..api.policies import Operation
 from ..api.version import Version
 from ..errors import OptionError
@@ -40,7 +40,7 @@ Action: TypeAlias = Literal["mutate", "validate"]
 LONGEST_SECONDS: Final = 10
 
 
-class Admission(Part, OfKinds, Generic[V_co]):
+class Admission(Part, NamesKinds, Generic[V_co]):
     """Reviews the writes of one or several kinds. One instance serves all of them.
 
     Guarantees: writes of the operator itself, in its own namespace and in kube-system, and of objects that are being
@@ -106,7 +106,7 @@ class Admission(Part, OfKinds, Generic[V_co]):
         while a replica answers."""
         raise NotImplementedError
 
-    # --- what the runtime asks ----------------------------------------------------------------------------------------
+    # --- called by the runtime ---
 
     extra = "webhooks"
     _without_kinds = "reviews nothing: write Admission[YourVersion]"
@@ -129,7 +129,7 @@ class Admission(Part, OfKinds, Generic[V_co]):
         if foreign and cls.failure_policy == "Fail" and not cls.because:
             raise OptionError(
                 f"{name} reviews kinds that are not your own and fails closed, so users cannot write them while "
-                "no replica answers: leave failure_policy out, or say in `because` why that must be"
+                "no replica answers: leave failure_policy out, or give the reason in `because`"
             )
 
     @classmethod

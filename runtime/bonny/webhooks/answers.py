@@ -26,7 +26,7 @@ from ..resource import Key, Resource
 from ..telemetry.logging import about
 from .admission import Admission
 from .patch import patch
-from .review import API_VERSION, Denied, NotAReview, Request, Review, read
+from .review import API_VERSION, AdmissionRequest, Denied, NotAReview, Review, read
 
 # For what the API server and we do besides calling the handler.
 SPARE_SECONDS: Final = 0.5
@@ -86,12 +86,12 @@ class Reviewer:
             if isinstance(error, HandlerTimeout):
                 outcome, text = "timeout", f"did not answer within {seconds:g} s"
             report(log.warning, "webhook failed", error, fields)
-            answer = f"{self._name} of {self._operator} {text}: the log of the operator says more".encode()
+            answer = f"{self._name} of {self._operator} {text}: see the log of the operator".encode()
         finally:
             self.reviews[path, request.operation, outcome] += 1
         return status, answer
 
-    async def _respond(self, path: str, body: bytes, request: Request, seconds: float) -> tuple[str, bytes]:
+    async def _respond(self, path: str, body: bytes, request: AdmissionRequest, seconds: float) -> tuple[str, bytes]:
         """The outcome and the AdmissionReview. Raises: what the handler raises, except for a refusal."""
         kind = request.kind
         version = self._admission.version_for(kind.group, kind.version, kind.kind, default_group=self._group)
@@ -146,7 +146,7 @@ def _patched(review: Review[Any], came: bytes, body: bytes) -> list[Resource]:
     return patch(review, review.resource if digest(review.resource) == came else read(body).object or {})
 
 
-def _response(request: Request, review: Review[Any], operations: list[Resource]) -> bytes:
+def _response(request: AdmissionRequest, review: Review[Any], operations: list[Resource]) -> bytes:
     """Refuses the write if `review` has denials, else allows it with the JSON patch `operations`."""
     answer: Resource = {"uid": request.uid, "allowed": not review.denials}
     if review.denials:
@@ -157,7 +157,7 @@ def _response(request: Request, review: Review[Any], operations: list[Resource])
     return msgspec.json.encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": answer})
 
 
-def _status(request: Request, denials: list[Denied]) -> Resource:
+def _status(request: AdmissionRequest, denials: list[Denied]) -> Resource:
     """A Status that kubectl prints as it prints errors of the schema: a line for each of the causes."""
     if any(denied.forbidden for denied in denials):
         return {"code": 403, "reason": "Forbidden", "message": "; ".join(denied.message for denied in denials)}

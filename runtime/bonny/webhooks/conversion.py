@@ -26,7 +26,7 @@ import msgspec
 
 from ..api.markers import EMBEDDED
 from ..api.stored import TAKEN, as_stored, misfit, types_of
-from ..api.version import Version, parts
+from ..api.version import Version, object_model
 from ..core.objects import UNREADABLE, flattened
 from ..naming import is_label_value, is_qualified_name
 from ..resource import Key, Resource
@@ -94,7 +94,7 @@ class _Form:
 
     @cached_property
     def schema(self) -> Resource:
-        types = types_of(parts(self.version).model)
+        types = types_of(object_model(self.version).model)
         metadata = {"type": "object", "properties": dict.fromkeys(_OURS, _TEXTS)}
         return types | {"properties": types["properties"] | {"metadata": metadata}}
 

@@ -21,10 +21,10 @@ import msgspec
 from ..api.markers import LIST_KEYS, LIST_TYPE
 from ..resource import Resource
 
-Step: TypeAlias = str | tuple[str | bool | int | float, ...]
+PathElement: TypeAlias = str | tuple[str | bool | int | float, ...]
 """The name of a field, or the keys of an item; an item of a set is its own key."""
 
-Path: TypeAlias = tuple[Step, ...]
+Path: TypeAlias = tuple[PathElement, ...]
 
 
 class Loss(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -38,7 +38,7 @@ class Loss(msgspec.Struct, frozen=True, omit_defaults=True):
     value: Any = msgspec.UNSET
     """Unset: there was none. An object is empty here: each of its fields is a loss of its own."""
 
-    order: tuple[Step, ...] | None = None
+    order: tuple[PathElement, ...] | None = None
     """In place of the value of a list that is merged by keys: its keys. Each of its items is a loss of its own."""
 
     items: tuple[tuple[str, Any], ...] | None = None
@@ -129,7 +129,7 @@ def _flat(content: Any, schema: Resource, path: Path = ()) -> Iterator[tuple[Pat
 
 def _nested(flat: dict[Path, Any]) -> Any:
     """The opposite of `_flat`. A field or item whose object or list is missing was changed by the user, and stays."""
-    own, parts = flat.pop((), None), dict[Step, Any]()
+    own, parts = flat.pop((), None), dict[PathElement, Any]()
     for (step, *inside), value in flat.items():
         part = parts.get(step)
         if inside or isinstance(part, dict) or isinstance(value, (dict, tuple)):

@@ -22,5 +22,5 @@ def families(app: WebhookApp) -> Iterator[Metric]:
     text = "Reviews of writes by outcome; the failure policy decides after error and timeout."
     yield counter("bonny_webhook_reviews_total", text, ("webhook", "operation", "outcome"), reviews)
     converted = app.converter.objects if app.converter is not None else {}
-    text = "Objects that were converted, by outcome: with `carried` an annotation holds what the other version cannot."
+    text = "Objects that were converted, by outcome: with `carried` an annotation holds values without a field."
     yield counter("bonny_webhook_conversions_total", text, ("kind", "outcome"), converted)

@@ -38,12 +38,14 @@ class User(msgspec.Struct, frozen=True, rename={"name": "username"}):
 
 
 class ObjectKind(msgspec.Struct):
+    """Group, version and kind of the object under review."""
+
     group: str
     version: str
     kind: str
 
 
-class Request(msgspec.Struct, rename="camel"):
+class AdmissionRequest(msgspec.Struct, rename="camel"):
     """The part of an AdmissionReview that is read, as `k8s.io/api/admission/v1` describes it."""
 
     uid: str
@@ -61,7 +63,7 @@ class Request(msgspec.Struct, rename="camel"):
 class _AdmissionReview(msgspec.Struct, rename="camel"):
     api_version: Literal["admission.k8s.io/v1"]
     kind: Literal["AdmissionReview"]
-    request: Request
+    request: AdmissionRequest
 
 
 class Denied(BonnyError):
@@ -81,7 +83,7 @@ class Denied(BonnyError):
 class Review(Generic[V_co]):
     """One write. `default` may change `spec` and `resource`; nothing else that is changed has an effect."""
 
-    def __init__(self, request: Request, version: type[Version] | None, client: Client | None = None) -> None:
+    def __init__(self, request: AdmissionRequest, version: type[Version] | None, client: Client | None = None) -> None:
         self.operation: Operation = request.operation
 
         self.resource: Resource = (request.old_object if request.operation == "DELETE" else request.object) or {}
@@ -135,7 +137,7 @@ class Review(Generic[V_co]):
     def old_spec(self: Review[HasSpec[S]]) -> S:
         """The typed spec of `old`. Raises: as `spec`; `LookupError` for CREATE."""
         if self.old is None:
-            raise LookupError("a write that creates an object has no old one: ask `review.old is None` first")
+            raise LookupError("a write that creates an object has no old object: check `review.old is None` first")
         if self._old_spec is None:
             self._old_spec = self._read(self.old)
         return cast("S", self._old_spec)
@@ -170,7 +172,7 @@ class Review(Generic[V_co]):
         return resource.get("spec", {}) if self.version is None else self.version.spec_of(resource)
 
 
-def read(body: bytes) -> Request:
+def read(body: bytes) -> AdmissionRequest:
     """The request in an AdmissionReview, with the object that its operation is about. Raises: `NotAReview`."""
     try:
         review = msgspec.json.decode(body, type=_AdmissionReview)

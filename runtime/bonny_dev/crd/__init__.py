@@ -1,4 +1,4 @@
-"""CRD: writes CustomResourceDefinitions from version classes, and refuses what the API server would refuse.
+"""CRD: writes CustomResourceDefinitions from version classes, and refuses those that the API server would refuse.
 
     from bonny_dev.crd import check_object, schema_of
 

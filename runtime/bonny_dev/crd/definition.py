@@ -20,8 +20,8 @@ from bonny.errors import OptionError, UsageError
 from bonny.naming import check_plural, check_tuple
 from bonny.resource import Resource
 
-from .checking import checked_schema, field_at
 from .schema import schema_of
+from .schema_checks import checked_schema, field_at
 from .types import check_types
 
 Set: TypeAlias = list[type[Version]]

@@ -2,7 +2,7 @@
 
 You need it to see the checks of the API server: `structural(WidgetSpec, where="Widget.spec")`.
 You do not need it to read objects: see `bonny.api.reading`.
-Elsewhere: what the API server would refuse in a schema (`checking`), whether an object fits one (`objects`).
+Elsewhere: schemas that the API server would refuse (`schema_checks`), whether an object fits one (`objects`).
 
 Pydantic writes JSON Schema; this module converts it to the subset that a CustomResourceDefinition allows, and refuses
 the rest with the path of the field, so that nothing is dropped silently:
@@ -33,7 +33,7 @@ from bonny.api.patterns import WRITTEN
 from bonny.api.rules import RULES
 from bonny.api.status import Status
 from bonny.api.stored import as_stored
-from bonny.api.version import Version, parts
+from bonny.api.version import Version, object_model
 from bonny.errors import OptionError
 from bonny.resource import Resource, has_all_of
 
@@ -59,14 +59,14 @@ _REFUSED: Final = {
     "prefixItems": "a structural schema cannot have a tuple: use a list of one type, or an object",
     "propertyNames": "the API server cannot check keys: use dict[str, ...]",
     "patternProperties": "the API server cannot check keys: use dict[str, ...]",
-    "deprecated": "the API server does not know deprecated fields: say it in the description",
+    "deprecated": "the API server has no deprecated fields: write it in the description",
 }
 
 _Definitions = Mapping[str, Resource]
 
 
 class _Generator(GenerateJsonSchema):
-    """JSON Schema as pydantic writes it, with what pydantic would leave out or change."""
+    """JSON Schema as pydantic writes it, with the parts that pydantic would leave out or change."""
 
     def chain_schema(self, schema: ChainSchema) -> JsonSchemaValue:
         """Add patterns to types that are not plain strings, such as `IntOrString`."""
@@ -91,7 +91,7 @@ class _Generator(GenerateJsonSchema):
 
 def schema_of(version: type[Version]) -> Resource:
     """The schema of whole objects, as CustomResourceDefinitions have it. Raises: `OptionError` with the field."""
-    return structural(parts(version).model, where=f"{version.kind} {version.version}:")
+    return structural(object_model(version).model, where=f"{version.kind} {version.version}:")
 
 
 def structural(model: type[BaseModel], *, where: str, marked: bool = False) -> Resource:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, NoReturn, Union, get_args, get_origin
 from pydantic import AfterValidator, BaseModel, BeforeValidator, PlainValidator, StringConstraints, WrapValidator
 
 from bonny.api.model import Model
-from bonny.api.version import Version, parts
+from bonny.api.version import Version, object_model
 from bonny.errors import OptionError
 
 _VALIDATORS: Final = (AfterValidator, BeforeValidator, PlainValidator, WrapValidator)
@@ -31,8 +31,8 @@ _INSTEAD: Final = {
 
 
 def check_types(version: type[Version]) -> None:
-    """Raises: `OptionError` naming the path of the field, and what to write instead."""
-    _check_model(parts(version).model, f"{version.kind} {version.version}:", ())
+    """Raises: `OptionError` naming the path of the field, and the type to write instead."""
+    _check_model(object_model(version).model, f"{version.kind} {version.version}:", ())
 
 
 def _check_model(model: type[Model], where: str, inside: tuple[type[Model], ...]) -> None:

@@ -1,4 +1,4 @@
-"""Validation: finds what the API server would refuse in a value, by its structural schema.
+"""Validation: finds errors that the API server would report in a value, by its structural schema.
 
 You need it to know without a server whether a value fits a schema; `objects` does it for the objects of a version.
 Elsewhere: the form in which the API server stores a value (`bonny.api.stored`).

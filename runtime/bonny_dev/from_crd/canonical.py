@@ -16,8 +16,8 @@ from bonny.api.rules import RULES
 from bonny.api.stored import as_stored
 from bonny.resource import Resource
 
-from ..crd.checking import BELONGS
 from ..crd.schema import LIMITS, SIZES
+from ..crd.schema_checks import BELONGS
 from ..crd.tree import mapped
 
 # The pattern that controller-gen writes for a resource.Quantity. Kubernetes reads none of the texts that only this one
@@ -43,7 +43,7 @@ _WITHOUT_EFFECT: Final = {
 }
 # For readers, or of no meaning to the API server.
 _NOTES: Final = ("example", "externalDocs", "title", "id", "$schema")
-# Sizes of numbers as formats, which the API server knows on numbers of that type alone.
+# Sizes of numbers as formats, which the API server applies to numbers of that type alone.
 _NUMERIC: Final = frozenset(("int32", "int64", "uint32", "uint64", "float", "double"))
 _NO_EFFECT_ON: Final = {"string": _NUMERIC, "number": _NUMERIC - {"float"}, "integer": {"float", "double"}}
 OF_EVERY_OBJECT: Final = {"apiVersion": "string", "kind": "string", "metadata": "object"}
@@ -101,12 +101,12 @@ def without(schema: Resource, *keywords: str) -> Resource:
 
 
 def shape(schema: Resource, *but: str) -> str:
-    """A text that is equal for canonical schemas of equal content, whatever their descriptions and order of fields."""
+    """A text that is equal for schemas of equal content; descriptions and the order of fields do not count."""
     return content(undescribed(schema), *but)
 
 
 def content(schema: Resource, *but: str) -> str:
-    """A text that is equal for equal canonical schemas, whatever the order of their fields."""
+    """A text that is equal for equal canonical schemas; the order of fields does not count."""
     return json.dumps(without(schema, *but), sort_keys=True, default=str)
 
 

@@ -1,4 +1,4 @@
-"""Classes: which models a version needs: one for each shape of object in it, and what each is called.
+"""Classes: the models that a version needs, one for each shape of object in it, and their names.
 
 An object with described fields becomes a model, unless it has a type of Kubernetes (`sayable.TYPE`). Objects share a
 model if all their fields are equal, descriptions included. Where the objects themselves have different descriptions,

@@ -4,7 +4,7 @@ You need it in the test of a ported kind, which compares its classes with the de
 see what a newer definition changes.
 
 Spellings that mean the same to the API server (`canonical`), descriptions, the order of fields and versions, and
-what tools note in annotations do not count.
+annotations of tools do not count.
 """
 
 from __future__ import annotations

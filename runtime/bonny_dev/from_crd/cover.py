@@ -22,7 +22,7 @@ from .canonical import canonical, content, shape, without
 
 # Equal to a type by accident are only smaller objects.
 _FEWEST_EQUAL: Final = 3
-# From this many fields on it is better to have Kubernetes' own type, with what newer releases added to it.
+# From this many fields on it is better to have Kubernetes' own type, with the additions of newer releases.
 _LARGE: Final = 20
 # A difference in one of these refuses no object that has only fields of the original; comparing names it.
 _MAY_DIFFER: Final = ("description", "default", "format", "required", "properties", "items", "additionalProperties")
@@ -41,7 +41,7 @@ CONDITION: Final = BuiltInType("meta/v1", "Condition")
 
 
 def built_in(node: Resource) -> BuiltInType | None:
-    """The built-in type for `node`, a canonical schema of an object; the one with the fewest fields of several."""
+    """The built-in type for `node`, a canonical schema of an object; of several, that with the fewest fields."""
     size = _fields(node)
     if node.get("type") != "object" or "properties" not in node or size < _FEWEST_EQUAL:
         return None

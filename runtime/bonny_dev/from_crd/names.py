@@ -1,4 +1,4 @@
-"""Names: what fields and classes are called in Python, from the names in a definition."""
+"""Names: the names of fields and classes in Python, from the names in a definition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bonny.naming import RESERVED_KINDS, camel_case
 # As annotations use them: below a field of such a name, they would mean the field.
 _TYPES: Final = frozenset(("str", "int", "float", "bool", "list", "dict", "datetime", "date"))
 _HARD_TO_READ: Final = frozenset("lIO")  # ruff, E741
-# A class with a shorter name, such as To, says nothing without the field around it.
+# A class with a shorter name, such as To, has no meaning without the field around it.
 _SHORT: Final = 2
 # Before a capital, but `IPs` is one word.
 _WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")

@@ -1,7 +1,7 @@
 """Port: the classes for a definition, and how the definition made of them differs from it.
 
 You need it to write the modules of a kind that exists: `port(crd, group="example.com")`.
-Elsewhere: the definition is read (`reading`), the files of a repository are planned (`tasks.port`).
+Elsewhere: the definition is read (`reading`), the files of a repository are planned (`tasks.port_crd`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from bonny.resource import Resource
 from ..crd import schema_of
 from ..crd.definition import crds
 from ..naming import snake_case
-from .checking import has_fields
 from .compare import differences
+from .definition_checks import has_fields
 from .source import version_source
 
 

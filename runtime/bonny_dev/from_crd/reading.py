@@ -16,8 +16,8 @@ from bonny.resource import Resource
 
 from ..crd.definition import without_empty
 from ..install import CRD, read_yaml
-from .checking import NAME, at, checked
 from .compare import notable
+from .definition_checks import NAME, at, checked
 
 _FILE: Final = (".yaml", ".yml", ".json")
 

@@ -1,4 +1,4 @@
-"""Sayable: the part of a schema that version classes can say, and apart from it, the part that is kept as it is.
+"""Sayable: the part of a schema that version classes can express, and apart from it, the part that is kept as it is.
 
 A comparison of the definition made of the classes with the original finds again everything that is left out here.
 """
@@ -13,8 +13,8 @@ from bonny.api.rules import RULES
 from bonny.errors import OptionError
 from bonny.resource import Resource
 
-from ..crd.checking import check, check_rules
 from ..crd.schema import LIMITS, SIZES
+from ..crd.schema_checks import check, check_rules
 from ..crd.tree import mapped
 from .canonical import content, shape, without
 from .cover import CONDITION, BuiltInType, built_in, builtin_content, condition_shape

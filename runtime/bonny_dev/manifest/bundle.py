@@ -1,7 +1,7 @@
 """Bundle: all objects of a manifest, in the order in which one pass of `kubectl apply` accepts them, as YAML.
 
 You need it to install an operator or only its definitions: `documents(operator, ...)`, `to_yaml(...)`.
-Elsewhere: parts that may be left out or added (`parts`).
+Elsewhere: parts that may be left out or added (`optional_objects`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..naming import check_image
 from ..uses import has_webhooks
 from .deployment import deployment
 from .labels import labels
-from .parts import chosen
+from .optional_objects import chosen
 from .policies import policies
 from .rbac import CLUSTER, grants
 from .template import read_object
@@ -45,11 +45,11 @@ def documents(
     include: Collection[str] = (),
     exclude: Collection[str] = (),
 ) -> list[Resource]:
-    """The objects that an operator needs in a cluster, each after what it refers to.
+    """The objects that an operator needs in a cluster, each after the objects that it refers to.
 
     Without an image, or for `local` work, there is no Deployment: the operator runs outside of the cluster, where the
     API server cannot call its webhooks. `crds_only` leaves out everything but the definitions of its kinds. `include`
-    and `exclude` name parts of `parts.PARTS`. `Deploy(customize=...)` has the last word. `namespace` is where
+    and `exclude` name parts of `optional_objects`. `Deploy(customize=...)` has the last word. `namespace` is where
     the operator is deployed (default: its own name).
     Raises: `OptionError` when the declarations do not fit together; `UsageError` for an impossible image, namespace or
     part.
@@ -60,10 +60,10 @@ def documents(
     if namespace == "default" or namespace.startswith("kube-"):
         raise UsageError(
             f"the operator cannot be deployed to {namespace}: the manifest sets the pod security of its namespace, and "
-            f"this one is used by others; choose one of its own, for example --namespace {operator.name}"
+            f"others use this namespace; choose another, for example --namespace {operator.name}"
         )
     if crds_only and include:
-        raise UsageError("--crds-only leaves out what --with names: use one of the two")
+        raise UsageError("--crds-only leaves out the parts of --with: use one of the two")
     deployed = image is not None and not (local or crds_only)
     optional = list(chosen(operator, include=include, exclude=exclude, deployed=deployed))
     called = deployed and has_webhooks(operator)

@@ -1,4 +1,4 @@
-"""Certificates: the Secret that the operator fills with its certificate, or what cert-manager fills it from."""
+"""Certificates: the Secret that the operator fills with its certificate, or the objects of cert-manager for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .template import read_object
 
 
 def certificate(operator: Operator, secret: TlsSecret) -> Iterator[Resource]:
-    """The empty Secret that the operator fills, or what cert-manager makes it of."""
+    """The empty Secret that the operator fills, or the objects from which cert-manager makes it."""
     namespace, name = secret.key
     if secret.own:
         yield read_object("certificate-secret", operator, namespace, secret=name, purpose=secret.purpose)

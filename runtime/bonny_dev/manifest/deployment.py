@@ -18,7 +18,7 @@ from .template import read_object
 # After the grace period of handlers: 1 s for cancelled handlers, 2 s for the last events, 1 s for an open
 # request to the probes, 0.5 s for threads (engine.worker, run.process, run.probes, main); and the release of the lease.
 STOP_SECONDS: Final = 4.5
-# The API server goes on for seconds to send reviews to a pod that is being deleted (kubernetes/kubernetes#127335).
+# The API server continues for seconds to send reviews to a pod that is being deleted (kubernetes/kubernetes#127335).
 DRAIN_SECONDS: Final = 10
 
 KINDS: Final = {FromSecret: "secret", FromConfigMap: "configMap"}

@@ -19,7 +19,7 @@ from bonny.resource import Resource
 OF_EVERY_OBJECT: Final = ("apiVersion", "kind", "metadata")
 
 _STRING: Final = re.compile(r"""[rR]?("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
-# A chain of fields; what is called as a function is none.
+# A chain of fields; a function call is none.
 _CHAIN: Final = re.compile(r"(?<![\w.])(object|oldObject|params)((?:\.\??[A-Za-z_]\w*(?![\w(]))+)")
 
 Schemas: TypeAlias = Mapping[tuple[str, str, str], Resource]
@@ -63,6 +63,7 @@ def without_strings(expression: str) -> str:
 
 
 def refuse(owner: str, problem: str) -> NoReturn:
+    """Raises: `OptionError` about the class `owner`."""
     raise OptionError(f"{owner} {problem}")
 
 

@@ -69,6 +69,6 @@ def warnings(operator: Operator) -> Iterator[str]:
         if not controller.rules:
             kinds = ", ".join(each.kind for each in controller.owns if each.api_version == API_VERSION)
             yield (
-                f"{controller.__name__} owns {kinds}, and an operator may grant only what it has: add the rules that "
-                "it grants to its `rules`"
+                f"{controller.__name__} owns {kinds}, and an operator may grant only rules that it has: add "
+                "the rules that it grants to its `rules`"
             )

@@ -1,6 +1,6 @@
 """Policies: the admission policies of an operator and their bindings, as objects of a manifest.
 
-You need it to see what `invoke manifest` writes for a policy: `policies(operator, namespace, definitions)`.
+You need it to see the output of `invoke manifest` for a policy: `policies(operator, namespace, definitions)`.
 Elsewhere: how a policy is declared (`bonny.api.policies`).
 """
 
@@ -24,7 +24,7 @@ SINCE: Final = "bonny.dev/kubernetes-since"
 """The annotation with the first minor version of Kubernetes that serves an object."""
 
 GUARD: Final = "webhook-guard"
-"""Part of the name of the policy that limits what an operator with webhooks may write (`serving`)."""
+"""Part of the name of the policy that limits the writes of an operator with webhooks (`serving`)."""
 
 # Always the case for writes that a policy must not hold up.
 NOT_DELETED: Final = "request.operation == 'DELETE' || !has(object.metadata.deletionTimestamp)"
@@ -139,6 +139,7 @@ def not_by(operator: Operator, namespace: str) -> str:
 
 
 def named(expressions: Mapping[str, str]) -> list[Resource]:
+    """CEL expressions by name, in the form of matchConditions and variables."""
     return [{"name": name, "expression": expression} for name, expression in expressions.items()]
 
 

@@ -33,4 +33,4 @@ def check_policy(policy: Policy, owner: str) -> None:
     for validation in policy.validations if isinstance(policy, ValidatingAdmissionPolicy) else ():
         if not (validation.message or validation.message_expression):
             problem = f"has the validation {validation.expression!r} without a message"
-            refuse(owner, f"{problem}: say what the user must change")
+            refuse(owner, f"{problem}: name the value that the user must change")

@@ -1,4 +1,4 @@
-"""RBAC: the permissions that an operator needs, from what its controllers declare.
+"""RBAC: the permissions that an operator needs, from the declarations of its controllers.
 
 You need it to see or check permissions: `grants(operator, namespace="widgets")`.
 You do not need it to ask for more: write `rules` on the controller.
@@ -14,7 +14,7 @@ An operator is granted exactly the requests that the runtime makes:
 - events about handled objects: create, patch; about those without a namespace they are in `default`;
 - the operator's Lease in its own namespace: get, update, and create;
 - servers and periodic tasks: what they declare; extras: what each says itself (`bonny.extras.Extra.rules`);
-- `rules`, as they are written. A wildcard is refused: what it grants may change with an upgrade.
+- `rules`, as they are written. A wildcard is refused: its meaning may change with an upgrade.
 
 Rules for namespaced kinds go where the operator watches: into a ClusterRole for all namespaces, else into a Role each.
 """
@@ -91,7 +91,7 @@ def needs(
         wanted.update(_of_controller(operator, controller, everywhere))
     if leader_election:
         for names, verb in (((operator.name,), "get"), ((operator.name,), "update"), ((), "create")):
-            # A create cannot be bound to a name: it is not known yet when permissions are asked for.
+            # A create cannot be bound to a name: permissions are checked before the name is there.
             wanted.add(Permission(namespace, LEASE.group, LEASE.plural, names, verb))
     rules = [
         each
@@ -177,7 +177,7 @@ def _on(
 
 
 def _extra(rule: Resource, controller: str, everywhere: tuple[str, ...]) -> Iterator[Permission]:
-    """A rule as a Role writes it; resources whose scope is not known count as namespaced."""
+    """A rule as a Role writes it; resources of unknown scope count as namespaced."""
     where = f"a rule of {controller} ({json.dumps(rule)})"
     unknown = sorted(rule.keys() - _KEYS)
     if unknown:
@@ -199,7 +199,7 @@ def _extra(rule: Resource, controller: str, everywhere: tuple[str, ...]) -> Iter
 
 
 def _merged(grants_here: set[Permission]) -> list[Resource]:
-    """As few rules as say the same: one for all resources of a group that have the same verbs."""
+    """As few rules as possible with the same meaning: one for all resources of a group that have the same verbs."""
     verbs: dict[tuple[str, str, tuple[str, ...]], set[str]] = {}
     for grant in grants_here:
         if not grant.names or grant._replace(names=()) not in grants_here:

@@ -101,7 +101,7 @@ class PermissionRecorder:
     # --- comparing ----------------------------------------------------------------------------------------------------
 
     def compared_with_manifest(self, operator: Operator, *, namespace: str = "") -> Comparison:
-        """Compare with what the manifest of `operator` grants when deployed to `namespace` (default: its own name)."""
+        """Compare with the permissions in the manifest of `operator` for `namespace` (default: its own name)."""
         return self.compared_with(grants(operator, namespace=namespace or operator.name))
 
     def compared_with(self, rules: Mapping[str, Iterable[Resource]]) -> Comparison:
@@ -147,7 +147,7 @@ def _observable(granted: Permission) -> bool:
 
 
 def _reads_otherwise(permission: Permission, granted: set[Permission], unused: set[Permission]) -> bool:
-    """Whether it is one of get, list and watch, all of which are granted, and one of which was used."""
+    """Whether it is get, list or watch, if all three are granted and one was used."""
     reads = {permission._replace(verb=verb) for verb in READ}
     return permission in reads and reads <= granted and not reads <= unused
 

@@ -17,12 +17,12 @@ VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", 
 VERBS_IN_PATHS: Final = ("watch", "proxy")
 # Subresources of a Namespace; anything else after its name is a resource inside it.
 OF_NAMESPACES: Final = ("status", "finalize")
-# Spellings by which a query says no; everything else says yes.
+# Spellings of false in a query; everything else is true.
 NO: Final = ("0", "false")
 
 
 class RequestInfo(NamedTuple):
-    """The attributes of one request, as RBAC sees them; what a request does not have is empty."""
+    """The attributes of one request, as RBAC sees them; missing attributes are empty."""
 
     verb: str
     """`get`, `list`, `watch` and the others; of a non-resource URL the method in lower case."""
@@ -48,7 +48,7 @@ def request_info(method: str, path: str, query: Mapping[str, str]) -> RequestInf
     """The attributes of a request; `path` is percent-encoded as in a URL, `query` holds decoded values."""
     path = unquote(path)
     parts = path.strip("/").split("/")
-    # /api/v1/<resource> and /apis/<group>/<version>/<resource>: whatever is shorter is about no resource.
+    # /api/v1/<resource> and /apis/<group>/<version>/<resource>: shorter paths name no resource.
     before = {"api": 2, "apis": 3}.get(parts[0])
     if before is None or len(parts) <= before:
         return RequestInfo(method.lower(), url=path)

@@ -1,4 +1,4 @@
-"""Secure metrics: what must be in a cluster before Prometheus can scrape the operator over TLS."""
+"""Secure metrics: the objects that a cluster needs before Prometheus can scrape the operator over TLS."""
 
 from __future__ import annotations
 

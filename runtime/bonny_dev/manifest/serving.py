@@ -1,4 +1,4 @@
-"""Serving: what must be in a cluster before the API server can call the operator: a Service, and a certificate.
+"""Serving: the objects that a cluster needs before the API server can call the operator: a Service, and a certificate.
 
 The operator's own certificate is in a Secret that the manifest brings empty: a permission to create Secrets cannot be
 limited to one name. With the permission to write a `caBundle` comes a guard, an admission policy that holds it to that.

@@ -1,4 +1,4 @@
-"""Template: reads an object of the manifest from `objects/*.yaml`, and fills in what depends on the operator."""
+"""Template: reads an object of the manifest from `objects/*.yaml`, and fills in the values of the operator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Webhook checks: refuses an admission webhook that would have no effect, or that could lock a cluster.
 
-Internal: `webhooks` calls `check_admission` for each class. The class itself checks what needs no operator. A choice
-that is right in some clusters only is not refused: `warnings` describes it.
+Internal: `webhooks` calls `check_admission` for each class. The class itself makes the checks that need no operator. A
+choice that is right in some clusters only is not refused: `warnings` describes it.
 """
 
 from __future__ import annotations

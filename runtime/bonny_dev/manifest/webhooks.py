@@ -1,7 +1,7 @@
 """Webhooks: the objects by which the API server sends reviews to the operator.
 
-You need it to see or change what `invoke manifest` writes for an `Admission`: `webhooks(operator, namespace)`.
-Elsewhere: what is refused (`webhook_checks`), and what must be there before (`serving`).
+You need it to see or change the output of `invoke manifest` for an `Admission`: `webhooks(operator, namespace)`.
+Elsewhere: refused options (`webhook_checks`), and the objects that must be there before (`serving`).
 
 No `caBundle` is written: the operator or cert-manager adds it, and an apply of the manifest leaves it there.
 """
@@ -96,7 +96,7 @@ def _webhook(
     own = {"not-by-the-operator": not_by(operator, namespace), "not-being-deleted": NOT_DELETED}
     made["matchConditions"] = named({**admission.match_conditions, **own})
     if operator.watch == "namespace":
-        # It has its objects there, and nothing to say about those elsewhere.
+        # It has its objects there, and none elsewhere.
         made["namespaceSelector"] = {"matchExpressions": [within(namespace)]}
     if admission.namespace_selector:
         made["namespaceSelector"]["matchLabels"] = dict(admission.namespace_selector)

@@ -48,6 +48,7 @@ class Point:
 
     @property
     def is_write(self) -> bool:
+        """Whether the request changes something: all but read, list and watch."""
         return self.verb not in ("read", "list", "watch")
 
     def __str__(self) -> str:

@@ -53,7 +53,7 @@ def samples_of(operator: Operator, folder: Path) -> tuple[list[Sample], list[str
         subjects = [each for each in documents if _gvk(each) in handled and is_served(operator, each)]
         names = {(each["kind"], each["metadata"]["name"]) for each in subjects}
         if not subjects:
-            notes.append(f"{path.name} is left out: no controller handles what it holds")
+            notes.append(f"{path.name} is left out: no controller handles its objects")
         elif converted & {kind for kind, _ in names}:
             notes.append(f"{path.name} is left out: its kind is converted by a webhook, which does not outlive a crash")
         elif not names <= seen:

@@ -57,7 +57,7 @@ class Admin:
     ) -> AdminAnswer:
         """Send one request; a refusal is an answer, too: `request("GET", "/readyz").status == 200`.
 
-        `token` replaces the administrator's, to see what another user may do. `timeout` (default 30 s) limits the wait
+        `token` replaces the administrator's, to act as another user. `timeout` (default 30 s) limits the wait
         for each piece of the answer.
         Raises: `OSError` when there is no complete answer.
         """

@@ -1,4 +1,4 @@
-"""Binaries: where etcd, kube-apiserver and, only where it is asked for, kube-controller-manager come from.
+"""Binaries: where etcd, kube-apiserver and, only on request, kube-controller-manager come from.
 
 In this order: what TEST_ASSET_ETCD, TEST_ASSET_KUBE_APISERVER and KUBEBUILDER_ASSETS name; the cache folder; the
 official envtest archive or program; a build from Go modules. The first two are quick; the others fill the cache, one
@@ -18,12 +18,12 @@ from .guard import Guard
 from .processes import SandboxError
 from .versions import KUBERNETES, check
 
-# The programs of a sandbox. `obtain` also knows kube-scheduler and kube-controller-manager.
+# The programs of a sandbox. `obtain` also takes kube-scheduler and kube-controller-manager.
 SANDBOX: Final = ("etcd", "kube-apiserver")
 
 
 def find_or_build(progress: Progress | None = None) -> dict[str, Path]:
-    """Find, download or build what a sandbox runs; `progress` is called with a line from time to time.
+    """Find, download or build the programs of a sandbox; `progress` is called with a line from time to time.
 
     Raises: `SandboxError` when that is impossible: one sentence with the ways out.
     """
@@ -83,7 +83,7 @@ def get(name: str, guard: Guard, progress: Progress) -> Path:
             return downloaded(name, guard, progress)
         except download.ArchiveError as error:
             if name in download.PROGRAMS:
-                no_archive.touch()  # not asked again for the next program
+                no_archive.touch()  # not tried again for the next program
             what = "archive" if name in download.PROGRAMS else name
             progress(f"no official {what} ({error}); building from source instead")
     return cache.install(build.build(name, guard, progress), cache.folder_of(KUBERNETES))

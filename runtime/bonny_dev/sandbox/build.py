@@ -25,7 +25,7 @@ OLDEST_GO: Final = SemanticVersion(1, 26)
 POLL_SECONDS: Final = 0.1
 
 GITVERSION: Final = "k8s.io/component-base/version"
-# Without a version in it the API server says v0.0.0, and some clients refuse to talk to that.
+# Without a version in it the API server reports v0.0.0, and some clients refuse to talk to that.
 KUBERNETES_LDFLAGS: Final = (
     f"-X {GITVERSION}.gitVersion=v{KUBERNETES} "
     f"-X {GITVERSION}.gitMajor={KUBERNETES.major} -X {GITVERSION}.gitMinor={KUBERNETES.minor}"
@@ -46,7 +46,7 @@ WAYS_OUT: Final = (
 
 
 class Recipe(NamedTuple):
-    """How one program is built: which module of ours, which package, which linker flags."""
+    """How one program is built: our module, the package, the linker flags."""
 
     module: str
     package: str

@@ -52,7 +52,7 @@ class Every:
 def root() -> Path:
     """The folder that holds one folder per Kubernetes version."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG rules say to ignore relative paths.
+    # By the XDG rules, relative paths are ignored.
     parent = Path(base) if base.startswith("/") else Path.home() / ".cache"
     return parent / "bonny" / "kubernetes"
 
@@ -94,7 +94,7 @@ def damage(program: Path) -> str | None:
     except SandboxError as error:
         return f"is of no use ({error})"
     if program.name in KUBERNETES_PROGRAMS and version != parse(program.parent.name):
-        return f"says that it is version {version}"
+        return f"reports version {version}"
     return None
 
 

@@ -1,7 +1,7 @@
-"""Commands: what `invoke sandbox.start`, `sandbox.stop` and `sandbox.fetch` do, as plain functions.
+"""Commands: `invoke sandbox.start`, `sandbox.stop` and `sandbox.fetch` as plain functions.
 
-A started sandbox is known by a folder `.sandbox` in the project: `lock` is held as long as it runs (the kernel lets go
-of it however the process ends, so a stale state is recognised), `state.json` says how to reach it.
+A started sandbox has a folder `.sandbox` in the project: `lock` is held as long as it runs (the kernel lets go
+of it however the process ends, so a stale state is recognised), `state.json` has its address.
 
 In the background a process of its own runs the sandbox (`python -m bonny_dev.sandbox.commands FOLDER HOURS`, and
 `workloads` for controllers and simulated kubelets), with its output in `.sandbox/log`. No terminal bounds its life, so
@@ -131,7 +131,7 @@ def run(
             files.write(state_file, json.dumps(asdict(state)))
             _say_how_to_reach(state, "The sandbox is ready. Ctrl-C, or `invoke sandbox.stop` elsewhere, ends it.", say)
             watch(sandbox, home, seconds=hours * 3600)
-            say("The sandbox ended by itself: its time was over, or its folder was deleted.")
+            say("The sandbox has stopped: --hours have passed, or its folder was deleted.")
     except KeyboardInterrupt:
         say("The sandbox is stopped.")
     finally:
@@ -140,7 +140,7 @@ def run(
 
 
 def _say_what_runs(home: Path, workloads: bool, say: Progress) -> None:
-    """Show how to reach the running sandbox. Raises: `UsageError` when it lacks the `workloads` that are asked for."""
+    """Show how to reach the running sandbox. Raises: `UsageError` when it lacks the requested `workloads`."""
     state = running_state(home)
     if workloads and not state.workloads:
         raise SandboxError(
@@ -155,7 +155,7 @@ def _say_how_to_reach(state: RunningSandbox, sentence: str, say: Progress) -> No
 
 
 def stop(root: Path | None = None, *, say: Progress = SAY) -> None:
-    """Stop what `start` runs in the project folder `root` (default: the current folder), and return when it is gone."""
+    """Stop the sandbox of the project folder `root` (default: the current folder), and return when it is gone."""
     home = project_folder(root)
     if is_stopped(home):
         say("No sandbox is running in this project.")
@@ -173,7 +173,7 @@ def stop(root: Path | None = None, *, say: Progress = SAY) -> None:
 
 
 def is_stopped(home: Path) -> bool:
-    """Whether no sandbox runs; then what one that was killed has left in `state.json` is removed."""
+    """Whether no sandbox runs; then the `state.json` of a killed sandbox is removed."""
     lock = try_lock(home / "lock")
     if lock is None:
         return False

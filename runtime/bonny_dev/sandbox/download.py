@@ -38,7 +38,7 @@ ENTRY: Final = re.compile(
 
 
 class ArchiveError(Exception):
-    """There is no archive for us, or no way to it; the text says which, in half a sentence."""
+    """There is no archive for us, or no way to it; the text names the reason, in half a sentence."""
 
 
 def this_platform() -> str:
@@ -94,7 +94,7 @@ def fetch_program(name: str, folder: Path, progress: Progress) -> Path:
 def _without_archive(error: Exception) -> ArchiveError:
     if isinstance(error, HTTPError):
         error.close()  # it is an answer, too
-    reason = getattr(error, "reason", error)  # urllib wraps what the socket said
+    reason = getattr(error, "reason", error)  # urllib wraps the error of the socket
     return ArchiveError(str(getattr(reason, "strerror", None) or reason))
 
 

@@ -42,6 +42,6 @@ def check_free(port: int) -> None:
         raise UsageError(f"port {port} does not exist: use 1 to 65535, or leave it out for a free one")
     if not is_free(port):
         raise UsageError(
-            f"port {port} of {LOOPBACK} cannot be listened on: stop what uses it (see `lsof -i :{port}`), "
+            f"port {port} of {LOOPBACK} is in use: stop the process that listens on it (see `lsof -i :{port}`), "
             "or leave the port out for a free one"
         )

@@ -20,14 +20,14 @@ from .guard import Guard
 
 # Answers come within a millisecond once the server is up; a probe costs about as much.
 PROBE_SECONDS: Final = 0.05
-# kube-apiserver finishes running requests for up to a minute when asked politely; tests do not wait that long.
+# kube-apiserver finishes running requests for up to a minute after SIGTERM; tests do not wait that long.
 TERMINATE_SECONDS: Final = 20.0
-# Of the log of a server that failed: it says last why it ends.
+# Of the log of a server that failed: its last lines have the reason.
 SHOWN_LINES: Final = 8
 
 
 class SandboxError(UsageError):
-    """The sandbox cannot do what was asked. Where a server failed, its own last lines follow the sentence."""
+    """The sandbox cannot carry out a request. Where a server failed, its own last lines follow the sentence."""
 
 
 class ServerProcess:
@@ -106,7 +106,7 @@ class ServerProcess:
         os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
-        """Let it go on after `pause`."""
+        """Let it continue after `pause`."""
         self._process.send_signal(signal.SIGCONT)
 
     def failure(self, what: str) -> SandboxError:

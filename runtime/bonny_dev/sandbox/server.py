@@ -152,7 +152,7 @@ class Sandbox(Admin):
         return self._workloads
 
     def stop_workloads(self) -> None:
-        """Stop what `start_workloads` started; the objects stay as they are."""
+        """Stop the controllers of `start_workloads`; the objects stay as they are."""
         if self._workloads is not None:
             self._workloads.process.terminate()
             self._workloads = None

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @task(klass=FromCrd, iterable=["short_name"])
 def gen_controller(c: Context, new: NewKind, dry_run: DryRun = False, from_crd: Definition = "") -> int:
     """Add a kind: API, controller, sample and tests; or, with another --version, a version of an existing kind."""
-    from . import generate, parts
+    from . import generate, generators
 
     if from_crd:
         if new.plural or new.cluster_scoped or new.short_name or new.group or new.for_ or new.finalizer or new.bare:
@@ -46,7 +46,7 @@ def gen_controller(c: Context, new: NewKind, dry_run: DryRun = False, from_crd: 
     if new.no_controller and (new.bare or new.finalizer):
         raise UsageError("--bare and --finalizer are for a controller: leave them out, or leave out --no-controller")
     project = Project.at(Path(c.root))
-    plan = parts.plan_controller_of(project, new, new.for_) if new.for_ else generate.plan_kind(project, new)
+    plan = generators.plan_controller_of(project, new, new.for_) if new.for_ else generate.plan_kind(project, new)
     _carry_out(c, plan, dry_run=dry_run)
     return 0
 
@@ -60,15 +60,15 @@ def gen_api(c: Context, new: NewApi, dry_run: DryRun = False, from_crd: Definiti
 def _port(c: Context, source: str, new: NewKind, *, dry_run: bool) -> int:
     """Write the files for a definition, or print how it differs from the one that was kept: code 1 if it does."""
     from ..from_crd.reading import read_crd
-    from . import port
+    from . import port_crd
 
     project = Project.at(Path(c.root))
     crd, text = read_crd(source, kind=new.kind)
-    changes = port.changes(project, crd)
+    changes = port_crd.changes(project, crd)
     if changes is None:
-        _carry_out(c, port.plan_port(project, crd, text, new), dry_run=dry_run)
+        _carry_out(c, port_crd.plan_port(project, crd, text, new), dry_run=dry_run)
         return 0
-    kept = port.kept(crd)
+    kept = port_crd.kept(crd)
     if changes:
         print(f"{source} differs from {kept}, and nothing was changed:", *(f"  {each}" for each in changes), sep="\n")
         print(f"Next: replace {kept} with it, then change the classes until `invoke test --unit` passes.")
@@ -82,9 +82,9 @@ def gen_task(
     c: Context, name: Annotated[str, "name of the task in lower case: stale-reports"], dry_run: DryRun = False
 ) -> None:
     """Add a periodic task: a function that runs at an interval, and its tests."""
-    from . import parts
+    from . import generators
 
-    _carry_out(c, parts.plan_task(Project.at(Path(c.root)), name), dry_run=dry_run)
+    _carry_out(c, generators.plan_task(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
 @task()
@@ -92,9 +92,9 @@ def gen_reconciler(
     c: Context, name: Annotated[str, "name of the class in CamelCase: ConfigMapCounter"], dry_run: DryRun = False
 ) -> None:
     """Add a reconciler: a class that visits all objects of a kind at an interval, and its tests."""
-    from . import parts
+    from . import generators
 
-    _carry_out(c, parts.plan_reconciler(Project.at(Path(c.root)), name), dry_run=dry_run)
+    _carry_out(c, generators.plan_reconciler(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
 @task()
@@ -102,9 +102,9 @@ def gen_scheduler(
     c: Context, name: Annotated[str, "name for spec.schedulerName of pods: cheap-node"], dry_run: DryRun = False
 ) -> None:
     """Add a scheduler: its class, a sample pod and tests."""
-    from . import parts
+    from . import generators
 
-    _carry_out(c, parts.plan_scheduler(Project.at(Path(c.root)), name), dry_run=dry_run)
+    _carry_out(c, generators.plan_scheduler(Project.at(Path(c.root)), name), dry_run=dry_run)
 
 
 @task()
@@ -116,9 +116,9 @@ def gen_webhook(
     dry_run: DryRun = False,
 ) -> None:
     """Add an admission webhook: a class that sets defaults and refuses writes of a kind, and its tests."""
-    from . import parts
+    from . import generators
 
-    _carry_out(c, parts.plan_webhook(Project.at(Path(c.root)), kind), dry_run=dry_run)
+    _carry_out(c, generators.plan_webhook(Project.at(Path(c.root)), kind), dry_run=dry_run)
 
 
 def _carry_out(c: Context, plan: Plan, *, dry_run: bool) -> None:
@@ -254,7 +254,7 @@ def migrate_kind(
     remove_version: Annotated[
         list[str] | None, "old version that the next release of the CRD will lack: v1alpha1; may be repeated"
     ] = None,
-    dry_run: Annotated[bool, "print what there is to do, and change nothing"] = False,
+    dry_run: Annotated[bool, "print the steps to do, and change nothing"] = False,
     context: KubeContext = "",
 ) -> int:
     """Rewrite all objects of a kind in its storage version, so that an old version can be removed.
@@ -314,9 +314,9 @@ def lint(c: Context) -> int:
 def update_vendored(
     c: Context,
     ref: Annotated[
-        str, "tag, branch or commit of the template (default: its newest tag; of a folder, what lies there)"
+        str, "tag, branch or commit of the template (default: its newest tag; of a folder, its present content)"
     ] = "",
-    from_: Annotated[str, "folder or URL of the template (default: the one that is recorded)"] = "",
+    from_: Annotated[str, "folder or URL of the template (default: as recorded)"] = "",
     force: Annotated[bool, "also replace files that were edited here"] = False,
 ) -> None:
     """Replace the runtime and the developer tools with another version of the template."""

@@ -78,11 +78,11 @@ async def install(cluster: Cluster, documents: Sequence[Resource], *, wait: floa
         for deployment in deployments if configurations else ():
             name = deployment["metadata"]["name"]
             print(f"waiting for a ready replica of {name}, which answers its webhooks", flush=True)
-            advice = f"`kubectl describe deployment {name}` says why; its webhooks are registered by the next install"
+            advice = f"`kubectl describe deployment {name}` has the reason; the next install registers its webhooks"
             await _until(client, deployment, _is_rolled_out, f"has no ready replica: {advice}", wait=wait)
         await apply_all(client, configurations, manager="bonny-install", applied=applied)
         for configuration in configurations:
-            problem = "has no caBundle, so no write of its kinds is allowed: the operator's log says why"
+            problem = "has no caBundle, so no write of its kinds is allowed: see the operator's log"
             await _until(client, configuration, _is_trusted, problem, wait=wait)
 
 
@@ -183,7 +183,7 @@ async def uninstall(
         for each in admission:
             await _delete(client, kind_of(each), each)
         for crd in await stop_converting(client, converting):
-            print(f"{identify(crd)} no longer asks for conversions", flush=True)
+            print(f"{identify(crd)} no longer uses conversions", flush=True)
         again = (Forbidden, Invalid, ServerError) if admission else ()
         await _delete_custom_resources(client, defined, within, wait=wait, again=again)
         for document in reversed(documents):
@@ -244,7 +244,7 @@ async def _delete_custom_resources(
         if left and asyncio.get_running_loop().time() > ends:
             raise refusal or UsageError(
                 f"after {wait:g} s there still are custom resources ({len(left)}), {identify(left[0][1])} among "
-                "them, so the operator was left in place: see its log for what their clean-up waits for"
+                "them, so the operator was left in place: its log has the reason of the delay"
             )
 
 

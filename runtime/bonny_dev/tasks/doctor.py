@@ -62,7 +62,7 @@ SECONDS: Final = 10.0
 ROLE_SECONDS: Final = (0.5, 1.5, 0.0)
 # The longest difference to print; `kubectl diff` shows the rest.
 DIFF_LINES: Final = 20
-MANIFEST: Final = "apply what `invoke manifest` writes"
+MANIFEST: Final = "apply the output of `invoke manifest`"
 # To the person whose check the API server refuses.
 ADVICE: Final[Mapping[type[ApiError], str]] = {
     Unauthorized: "log in again",
@@ -264,7 +264,7 @@ async def _grants_what_it_has(client: Client, operator: Operator, controller: ty
                     missing.setdefault(rules.partition("; ")[0], identify(each))
     if missing:
         lines = [f"{rules}  # for {name}" for rules, name in missing.items()]
-        raise Wrong(f"{controller.__name__} may not grant what it lacks: add to its `rules`", *lines)
+        raise Wrong(f"{controller.__name__} may not grant rules that it lacks: add to its `rules`", *lines)
     return f"no object of {controller.__name__} was refused because of a rule that it grants"
 
 

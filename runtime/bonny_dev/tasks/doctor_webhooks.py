@@ -34,7 +34,7 @@ async def answered(client: Client, operator: Operator, namespace: str) -> str:
     service = names.service(operator)
     slices = await client.list(SLICE, namespace=namespace, label_selector=f"kubernetes.io/service-name={service}")
     endpoints = [endpoint for each in slices for endpoint in each.get("endpoints") or ()]
-    # As kube-proxy does: no statement is a yes.
+    # As kube-proxy does: a missing condition counts as ready.
     ready = sum(endpoint.get("conditions", {}).get("ready") is not False for endpoint in endpoints)
     if not ready:
         advice = f"`kubectl get pods --namespace {namespace}` shows why"

@@ -97,7 +97,7 @@ def remove(project: Project, names: Sequence[str]) -> list[str]:
     users = _users(project)
     for name in gone:
         if users.get(name):
-            raise UsageError(f"the extra {name} is in use by {', '.join(users[name])}: remove what uses it first")
+            raise UsageError(f"the extra {name} is in use by {', '.join(users[name])}: remove that code first")
     _carry(project, sources, [name for name in project.extras if name not in gone])
     return [f"removed the extra {name}" for name in gone]
 

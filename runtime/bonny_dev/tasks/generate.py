@@ -3,7 +3,7 @@
 You need it for `invoke gen-controller`. No other file has to be edited: the operator discovers the modules in its
 folders.
 Elsewhere: the module of another version (`another_version`), controllers of existing kinds, tasks, reconcilers and
-schedulers (`parts`), how files are written (`plan`).
+schedulers (`generators`), how files are written (`plan`).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ FIRST_VERSION: Final = "v1"
 
 
 def plan_kind(project: Project, request: NewKind) -> Plan:
-    """The files for `request`: all of a kind, or what a further version of it adds.
+    """The files for `request`: all of a kind, or those of a further version.
 
-    Raises: `UsageError` when the names cannot be used, or the kind or version exists and says something else.
+    Raises: `UsageError` when the names cannot be used, or the kind or version exists and differs.
     """
     operator_group = group_of_operator(project)
     existing = api_versions(project)
@@ -59,7 +59,7 @@ def plan_kind(project: Project, request: NewKind) -> Plan:
         "module": snake_case(request.kind),
         "label": request.kind.lower(),
     }
-    # A version that is the hub was here first, whatever came after it.
+    # A version that is the hub was here first.
     if not others or (same is not None and same.hub):
         plan = _first(project, request, values)
     else:
@@ -148,7 +148,7 @@ def _first(project: Project, request: NewKind, values: Mapping[str, Any]) -> Pla
 
 
 def _further(project: Project, request: NewKind, others: Sequence[ApiVersion], values: Mapping[str, Any]) -> Plan:
-    """API, sample and tests of a version beside the hub. The controller stays what it is."""
+    """API, sample and tests of a version beside the hub. The controller stays as it is."""
     if request.finalizer:
         raise UsageError(
             f"{request.kind} has its controller already: write `async def finalize` in it, and leave out --finalizer"

@@ -24,7 +24,7 @@ from .pyproject import PROJECT, normal_name
 
 
 def lacking(project: Project) -> list[str]:
-    """A sentence for each such package, which names the import and what to add to pyproject.toml.
+    """A sentence for each such package, which names the import and the requirement to add to pyproject.toml.
 
     A package that comes with a declared one is not lacking; neither is one that is not installed here, which other
     checks report. While a declared one is not installed, nothing is known.
@@ -46,7 +46,7 @@ def lacking(project: Project) -> list[str]:
 
 
 def lacking_for_certificates(project: Project, operator: Operator) -> Iterator[str]:
-    """A sentence if the operator makes certificates and the image lacks what that takes; else none, as `lacking`."""
+    """A sentence if the operator makes certificates and the image lacks a package for it; else none, as `lacking`."""
     serves = has_webhooks(operator) or operator.deploy.secure_metrics
     with suppress(metadata.PackageNotFoundError):
         optional, present = _in_the_image(project)

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from bonny.resource import Resource
 
-# The schema of what every object has, such as labels.
+# The schema of the fields of every object, such as labels.
 ANYTHING: Final = {"x-kubernetes-preserve-unknown-fields": True}
 
 Fields: TypeAlias = dict[str, Any]

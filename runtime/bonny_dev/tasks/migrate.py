@@ -7,7 +7,7 @@ Two traces of an old version stay in each object. It is stored in that version u
 managedFields name the version in which each field manager wrote: after that version has left the CRD, the API server
 answers every server-side apply of the object with 500 (kubernetes/kubernetes#111937).
 
-It keeps no state of its own. Run again after an interruption, it goes on: the API server does not store a patch that
+It keeps no state of its own. Run again after an interruption, it continues: the API server does not store a patch that
 changes nothing.
 RBAC of the person: get customresourcedefinitions, patch customresourcedefinitions/status; list, get and patch of the
 kind.
@@ -36,7 +36,7 @@ from .managed_fields import ANYTHING, fitting, relabelled
 # At most 100 objects a second: controllers and users are served meanwhile, and a webhook may convert each object.
 AT_ONCE: Final = 10
 SECONDS: Final = 0.1
-# With several API servers, each one learns of a new storage version by a watch; nothing says when all of them have.
+# With several API servers, each one learns of a new storage version by a watch; nothing shows when all of them have.
 SETTLE_SECONDS: Final = 3.0
 # Each try fails only if another client wrote the object since it was read.
 TRIES: Final = 5
@@ -85,7 +85,7 @@ class Migration:
 async def migrate(cluster: Cluster, declared: Resource, *, removed: Sequence[str], dry_run: bool) -> bool:
     """Rewrite all objects of the CRD `declared` in its storage version, then set `status.storedVersions` to it.
 
-    managedFields of versions that are in `removed`, or not in the CRD any more, are relabelled.
+    managedFields of versions that are in `removed`, or no longer in the CRD, are relabelled.
     Guarantees: `status.storedVersions` changes only after every object was rewritten, and only while the CRD is still
     the same. With `dry_run` nothing changes.
     Returns: whether every object was rewritten; objects that a policy or a webhook refuses are printed.
@@ -140,7 +140,7 @@ async def _batches(client: Client, work: Migration) -> AsyncIterator[list[Resour
 
 
 async def _survey(client: Client, work: Migration) -> int:
-    """Print what there is to do, and return the number of objects to write."""
+    """Print the steps to do, and return the number of objects to write."""
     total, entries = 0, Counter[str]()
     async for batch in _batches(client, work):
         total += len(batch)

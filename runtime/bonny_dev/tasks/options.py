@@ -1,4 +1,4 @@
-"""Options: what several tasks ask for, each with its help.
+"""Options: those of several tasks, each with its help.
 
 Elsewhere: the options that only one task has, which its function declares.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
-DryRun: TypeAlias = Annotated[bool, "show what would be written, as a diff, and write nothing"]
+DryRun: TypeAlias = Annotated[bool, "show the changes as a diff, and write nothing"]
 Definition: TypeAlias = Annotated[
     str, "the definition of the kind: a file, - for the standard input, or its name in the cluster"
 ]
@@ -30,6 +30,7 @@ class NewApi:
 
     @property
     def short_names(self) -> tuple[str, ...]:
+        """The short names one by one; empty without any."""
         return tuple(separated(self.short_name))
 
 
@@ -57,7 +58,7 @@ class LocalRun:
     as_service_account: Annotated[bool, "run with the permissions of the manifest only, which shows missing ones"] = (
         False
     )
-    namespace: Annotated[str, "watch only this namespace (default: as operator.py says)"] = ""
+    namespace: Annotated[str, "watch only this namespace (default: as in operator.py)"] = ""
     context: KubeContext = ""
 
 

@@ -1,9 +1,9 @@
 """Plan: the files that a generator adds to a repository, as text, before the first of them is written.
 
 You need it in every `gen-...` task: render the files, make a plan of them, and write it or show it.
-Elsewhere: what the files say (`generate`, `parts`), and what the repository has already (`survey`).
+Elsewhere: the content of the files (`generate`, `generators`), and the state of the repository (`survey`).
 
-Guarantees: a file that exists is never changed, unless the plan says that it is an edit; all files are written or none.
+Guarantees: a file that exists is never changed, unless the plan marks it as an edit; all files are written or none.
 The same plan again writes nothing.
 """
 
@@ -42,7 +42,7 @@ QUOTED: Final = "differences"
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The whole text of every file by its name in the repository, and the notes for the person who asked for them.
+    """The whole text of every file by its name in the repository, and the notes for its user.
 
     `edits` are those among the files that exist and get a new text.
     """

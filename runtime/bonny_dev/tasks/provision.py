@@ -1,4 +1,4 @@
-"""Provision: installs what run-local needs before the operator starts: CRDs, a ServiceAccount, samples.
+"""Provision: installs the objects that run-local needs before the operator starts: CRDs, a ServiceAccount, samples.
 
 A second run changes nothing.
 """
@@ -23,10 +23,10 @@ from ..install import CRD, described, install, is_served, kind_of, kinds_of, mis
 from ..manifest import bundle
 
 if TYPE_CHECKING:
-    from ..webhooks import Loopback
+    from ..local_webhooks import Loopback
 
 ACCOUNT: Final = Kind("v1", "ServiceAccount")
-# The field manager of `kubectl apply --server-side`, so that a person can go on with it without a conflict.
+# The field manager of `kubectl apply --server-side`, so that a person can continue with it without a conflict.
 KUBECTL: Final = "kubectl"
 # A person waits for the first answer.
 ANSWER_SECONDS: Final = 10.0
@@ -70,7 +70,7 @@ async def register_webhooks(operator: Operator, cluster: Cluster, loopback: Loop
 
 
 async def apply_samples(operator: Operator, cluster: Cluster, folder: Path, *, namespace: str) -> list[str]:
-    """Apply every YAML file of `folder`; objects without a namespace go to `namespace`. Returns: what was applied.
+    """Apply every YAML file of `folder`; objects without a namespace go to `namespace`. Returns: the applied objects.
 
     Objects of versions that are not served are left out.
 
@@ -110,7 +110,7 @@ async def _apply(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """A cluster as one of its ServiceAccounts sees it: a `Cluster` whose tokens are asked for by an administrator."""
+    """A cluster as one of its ServiceAccounts sees it: a `Cluster` with tokens that an administrator requests."""
 
     admin: Cluster
     namespace: str
@@ -146,7 +146,7 @@ class Account:
 
 @contextmanager
 def _explained(wish: str, cluster: Cluster) -> Iterator[None]:
-    """Turn an error of the API server into a sentence about what could not be done."""
+    """Turn an error of the API server into a sentence that names the failed action."""
     shows_values.set(True)  # the person who reads this wrote the object
     try:
         yield
@@ -158,8 +158,8 @@ def _explained(wish: str, cluster: Cluster) -> Iterator[None]:
                 text = f"the API server refuses the credentials of {cluster.source}: log in again"
             case Forbidden():
                 text = (
-                    f"{cluster.source} may not {wish}: {error.message}; ask an administrator to apply what "
-                    "`invoke manifest --local` writes"
+                    f"{cluster.source} may not {wish}: {error.message}; ask an administrator to apply the output of "
+                    "`invoke manifest --local`"
                 )
             case NotServed():
                 text = f"cannot {wish}: the cluster does not serve {error.resource.partition(' ')[0]}: install it first"

@@ -1,6 +1,6 @@
-"""Pyproject: adds what a repository needs to the lists in its pyproject.toml.
+"""Pyproject: adds requirements to the lists in the pyproject.toml of a repository.
 
-Only a line as the template writes it is extended; for everything else a sentence says what to add.
+Only a line as the template writes it is extended; for everything else a sentence names the line to add.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def with_requirements(text: str, requirements: Sequence[str]) -> tuple[str, list
     dependencies = _parsed(text).get("project", {}).get("dependencies", [])
     asked, wanted = ({normal_name(line): line for line in lines} for lines in (dependencies, requirements))
     differing = [(asked[name], line) for name, line in wanted.items() if asked.get(name, line) != line]
-    left = [f"it asks for {theirs}, and the runtime for {line}" for theirs, line in differing]
+    left = [f"it requires {theirs}, and the runtime {line}" for theirs, line in differing]
     missing = [line for name, line in wanted.items() if name not in asked]
     added = "".join(f'\n    "{line}",' for line in missing)
     text, found = _DEPENDENCIES.subn(lambda match: match[0] + added, text, count=1)

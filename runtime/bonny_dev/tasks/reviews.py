@@ -1,4 +1,4 @@
-"""Reviews: asks the API server whether permissions are granted, by any of its authorizers.
+"""Reviews: checks with the API server whether any of its authorizers grants permissions.
 
 One SelfSubjectRulesReview a namespace names the rules that hold there. Access reviews ask, one by one, for what these
 rules do not name: they may have wildcards, or be incomplete, as with an authorizing webhook. Access reviews also ask
@@ -34,7 +34,7 @@ async def refused(
     """The `permissions` that are not granted to the client's user, or to a ServiceAccount (namespace, name).
 
     Sequential requests: many at once take the place of other requests where the API server limits a user.
-    Raises: `ApiError` and `UsageError`, as the client does; then nothing is known of any of them.
+    Raises: `ApiError` and `UsageError`, as the client does; then there is no answer for any of them.
     """
     denied, asked, subject = set(), set(permissions), _subject(service_account)
     if service_account is None:
@@ -48,7 +48,7 @@ async def refused(
 
 
 async def _named_by_rules(client: Client, namespace: str) -> set[Permission]:
-    """Permissions that the rules of a namespace grant; none where the API server does not say."""
+    """Permissions that the rules of a namespace grant; none where the API server lists none."""
     review = {"apiVersion": RULES.api_version, "kind": RULES.kind, "metadata": {}, "spec": {"namespace": namespace}}
     with suppress(Forbidden, NotFound, ServerError, LookupError, TypeError, AttributeError):
         return set(permissions_of({namespace: (await client.create(RULES, review))["status"]["resourceRules"]}))
@@ -66,7 +66,7 @@ async def is_granted(client: Client, permission: Permission, *, name: str = "", 
     match await client.create(kind, review):
         case {"status": {"allowed": bool(allowed)}}:
             return allowed
-    raise ApiError(f"the answer to a {kind.kind} says neither yes nor no")
+    raise ApiError(f"a {kind.kind} came back without a decision")
 
 
 def _attributes(permission: Permission, name: str) -> Resource:

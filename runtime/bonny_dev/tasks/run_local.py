@@ -44,7 +44,7 @@ from .options import LocalRun
 from .provision import Account, announce, apply_samples, install_account, install_crds, register_webhooks
 
 if TYPE_CHECKING:
-    from ..webhooks import Loopback
+    from ..local_webhooks import Loopback
 
 # After Ctrl-C a person waits.
 GRACE_SECONDS: Final = 3.0
@@ -70,7 +70,7 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
             from bonny.webhooks.settings import WebhookSettings
 
             config = config.with_(WebhookSettings, port=loopback.port, certificate=str(loopback.folder))
-        # For an operator of one namespace the one that is watched: its webhooks review no other.
+        # For an operator of one namespace the watched namespace: its webhooks review no other.
         namespace = (config.watch_namespaces or [operator.name])[0] if operator.watch == "namespace" else operator.name
         # Without its webhook the API server would drop the fields in which the versions of a kind differ.
         converted = {hub.kind for hub in operator.converted}
@@ -102,7 +102,7 @@ def _webhooks(operator: Operator, options: LocalRun, cluster: Cluster) -> Iterat
     if not has_webhooks(operator):
         yield None, None
         return
-    from ..webhooks import Loopback
+    from ..local_webhooks import Loopback
 
     shared = os.environ.get(CALLED_IN)
     with tempfile.TemporaryDirectory(prefix="bonny-webhooks-") as folder:
@@ -118,7 +118,7 @@ def _webhooks(operator: Operator, options: LocalRun, cluster: Cluster) -> Iterat
 def _once_it_answers(loopback: Loopback | None, work: Callable[[], None]) -> Iterator[None]:
     """Do `work` in a thread as soon as the `with` serves webhooks at `loopback`; at once if the cluster calls none.
 
-    Raises: the `UsageError` of `work`, which ends what the `with` serves.
+    Raises: the `UsageError` of `work`, which ends the block of the `with`.
     """
     if loopback is None:
         work()
@@ -164,7 +164,7 @@ def _serve(operator: Operator, config: Config, identity: Cluster) -> None:
     with record_permissions() as recorder:
         serve(operator, config, identity, console=console)
     if isinstance(identity, Account):
-        # Its tokens were asked for by the administrator, in this process.
+        # The administrator requested its tokens, in this process.
         token = Permission(identity.namespace, "", "serviceaccounts/token", (identity.name,), "create")
         recorder.used.discard(token)
     if SUMMED_IN in os.environ:
@@ -181,7 +181,7 @@ class Sum(msgspec.Struct):
 
 
 def _add_up(file: Path, recorder: PermissionRecorder, granted: Mapping[str, Iterable[Resource]]) -> None:
-    """Add what this run used to the sum in `file`, which is printed after the last run."""
+    """Add the permissions that this run used to the sum in `file`, which is printed after the last run."""
     with suppress(FileNotFoundError):
         recorder.used.update(msgspec.json.decode(file.read_bytes(), type=Sum).used)
     summed = Sum(used=sorted(recorder.used), report=str(recorder.compared_with(granted)))
@@ -189,7 +189,7 @@ def _add_up(file: Path, recorder: PermissionRecorder, granted: Mapping[str, Iter
 
 
 def _provision(operator: Operator, options: LocalRun, cluster: Cluster, definitions: list[Resource]) -> Cluster:
-    """Install what the flags ask for; returns the cluster with the identity of the operator."""
+    """Install the objects that the flags need; returns the cluster with the identity of the operator."""
     if not (options.sandbox or CALLED_IN in os.environ):
         asyncio.run(announce(operator, cluster))
     names = asyncio.run(install_crds(operator, cluster, definitions))

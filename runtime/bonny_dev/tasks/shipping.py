@@ -99,7 +99,7 @@ def uninstall(
     namespace: Namespace = "",
     context: KubeContext = "",
     wait: Annotated[int, "seconds to wait for the clean-up of custom resources"] = 300,
-    yes: Annotated[bool, "delete; without it, only show what would be deleted"] = False,
+    yes: Annotated[bool, "delete; without it, only list the objects to delete"] = False,
 ) -> None:
     """Remove webhooks and policies, then the custom resources, the operator and its CRDs from a cluster.
 

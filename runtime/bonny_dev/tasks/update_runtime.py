@@ -1,7 +1,7 @@
 """Update: replaces vendor/bonny and the wheel of the developer tools, both or neither, with another version.
 
 The file CHECKSUMS lists what the template delivered, as `sha256sum --check` reads it; what differs was edited. The
-wheel holds the delivered files themselves, so that an edit and what the new version changed are merged.
+wheel holds the delivered files themselves, so that an edit and the changes of the new version are merged.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Report:
 
 
 def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool = False) -> Report:
-    """Replace runtime and developer tools of the repository at `root`, and what pyproject.toml says of them.
+    """Replace runtime and developer tools of the repository at `root`, and their lines in pyproject.toml.
 
     `origin` is the folder or the URL of the template (default: the one in .cruft.json or [tool.bonny]). `ref` is a
     tag, a branch or a commit; by default a folder is taken as it is, and of a URL its newest tag. `force` replaces
@@ -167,7 +167,7 @@ def _vendored(folder: Path, *, force: bool) -> tuple[Mapping[str, str], Sequence
 def _merged(
     name: str, base: Mapping[str, bytes], ours: bytes, new: Mapping[str, bytes]
 ) -> tuple[bytes, Literal["kept", "merged", "conflicts"]]:
-    """An edited file together with what the new version changed in it.
+    """An edited file together with the changes of the new version.
 
     A file that only one of the two has stays as it is here.
     """
@@ -264,7 +264,7 @@ def _recorded_origin(root: Path) -> str:
         return str(tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["bonny"]["template"])
     except (OSError, ValueError, KeyError, TypeError):
         raise UsageError(
-            'where the template is was not recorded: say --from, or add template = "https://..." to [tool.bonny] in '
+            'where the template is was not recorded: give --from, or add template = "https://..." to [tool.bonny] in '
             "pyproject.toml"
         ) from None
 
@@ -277,12 +277,12 @@ def _without_token(text: str) -> str:
 def _git(*arguments: str, cwd: Path | None = None, ok: Container[int] = ()) -> str:
     """Output of git; empty when it ends with a code in `ok`. Raises: `UsageError` for every other code but 0."""
     try:
-        # Delivered as the checksums say, whatever this machine does with line endings.
+        # Delivered as in the checksums, also where this machine changes line endings.
         command = ["git", "-c", "core.autocrlf=false", *arguments]
         done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
         raise UsageError("git is not installed here: install it, or name a folder by --from and no --ref") from error
     if done.returncode and done.returncode not in ok:
-        why = (done.stderr.strip().splitlines() or ["it does not say why"])[-1]
+        why = (done.stderr.strip().splitlines() or ["git printed no reason"])[-1]
         raise UsageError(f"git {arguments[0]} failed: {_without_token(why)}")
     return "" if done.returncode else done.stdout

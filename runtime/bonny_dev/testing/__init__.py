@@ -1,7 +1,7 @@
 """Testing: builders, assertions and fixtures for tests of an operator.
 
 `axn` builds the token for a handler test without a server, `handle` passes it through the handler, and the functions
-that begin with `assert_` check what the handler registered; `child_of` makes a child for `observed`. `run_task` and
+that begin with `assert_` check the registered state; `child_of` makes a child for `observed`. `run_task` and
 `reconcile` do the same for periodic tasks and reconcilers, `schedule` asks a scheduler for a node, `review` asks an
 admission webhook about a write, `round_trip` checks conversion functions, `check_samples` the files in `samples/`.
 `record_permissions` compares used permissions with the manifest. `plugin` holds pytest fixtures for tests with a real
@@ -19,7 +19,7 @@ from ..sandbox.workloads import Workloads as Workloads
 from .admission import Reviewed as Reviewed
 from .admission import review as review
 from .answers import Answers as Answers
-from .answers import Request as Request
+from .answers import SentRequest as SentRequest
 from .assertions import assert_condition as assert_condition
 from .assertions import assert_descendant as assert_descendant
 from .assertions import assert_event as assert_event

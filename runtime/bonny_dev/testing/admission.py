@@ -1,4 +1,4 @@
-"""Admission: asks an admission webhook about one write, without a server.
+"""Admission: sends one write to an admission webhook, without a server.
 
     reviewed = await testing.review(WidgetAdmission, widget(size=7))
     assert reviewed.causes == (("spec.size", "Invalid value: must be even"),)
@@ -55,6 +55,7 @@ class Reviewed:
 
     @property
     def allowed(self) -> bool:
+        """Whether the write was admitted."""
         return self.code == HTTPStatus.OK
 
 
@@ -116,7 +117,7 @@ async def review(
 
 
 def _read(answer: tuple[int, bytes], reviewed: Reviewed) -> None:
-    """Add an answer to what was `reviewed` so far."""
+    """Add an answer to `reviewed`."""
     if answer[0] != HTTPStatus.OK:
         reviewed.code, reviewed.message = answer[0], answer[1].decode()
         return

@@ -7,8 +7,8 @@
 A request is named as RBAC and error messages name it: verb, resource, then namespace and name, as in
 `patch deployments.apps/scale default/web`, `get nodes n1`, or `list pods` for all namespaces. An apply is a `patch`.
 
-The answer is an object; for a list its objects; None for what was sent; an error class of `bonny.client`, or any error.
-Instead of a mapping, a function takes the `Request` and returns the answer.
+The answer is an object; for a list its objects; None for the object that was sent; an error class of
+`bonny.client`, or any error. Instead of a mapping, a function takes the `SentRequest` and returns the answer.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from ..manifest.request_info import request_info
 STATUSES: Final = {kind: status for status, kind in CLASSES.items()} | {NotServed: 404, ServerError: 500}
 
 # Values are not typed more closely: to mypy, a mapping with an object and an error has values of type `object`.
-AnyAnswers: TypeAlias = "Answers | Mapping[str, Any] | Callable[[Request], Any]"
+AnyAnswers: TypeAlias = "Answers | Mapping[str, Any] | Callable[[SentRequest], Any]"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SentRequest:
     """A request that was sent; `str()` is its name."""
 
     verb: str
@@ -64,12 +64,12 @@ class Request:
 class Answers:
     """The answers of a test and the requests that came. Needed where there is no token: `run_task`, `reconcile`."""
 
-    def __init__(self, answers: Mapping[str, Any] | Callable[[Request], Any]) -> None:
-        self.requests: list[Request] = []
+    def __init__(self, answers: Mapping[str, Any] | Callable[[SentRequest], Any]) -> None:
+        self.requests: list[SentRequest] = []
         """The requests so far, in order."""
         self._answers = answers
 
-    def reply(self, request: Request) -> Any:
+    def reply(self, request: SentRequest) -> Any:
         """Note `request` and return its answer. Raises: `AssertionError` when the test has none."""
         self.requests.append(request)
         if callable(self._answers):
@@ -81,7 +81,7 @@ class Answers:
 
 
 class AnsweringClient(Client):
-    """A client that gets its answers from a test, and sends only what the rules of `served` allow."""
+    """A client that gets its answers from a test, and sends only requests that the rules of `served` allow."""
 
     def __init__(self, answers: AnyAnswers, *, served: Servable | None, group: str = "") -> None:
         super().__init__(cast("Any", None), user_agent="test", group=group)
@@ -101,7 +101,7 @@ class AnsweringClient(Client):
         return answer
 
     def check(self) -> None:
-        """Fail the test for what failed in a handler that went on. Raises: `AssertionError`."""
+        """Fail the test for an error that a handler caught. Raises: `AssertionError`."""
         for failure in self._failures:
             raise failure
 
@@ -122,14 +122,14 @@ class AnsweringClient(Client):
             raise AssertionError(f'{name} may not send "{_read(request)}": add to its `rules`: {json.dumps(rule)}')
 
 
-def _read(request: ApiRequest) -> Request:
+def _read(request: ApiRequest) -> SentRequest:
     info = request_info(request.method, request.path, request.query)
     body: Any = None if request.body is None else msgspec.json.decode(request.body)
     resource = f"{info.resource}.{info.group}" if info.group else info.resource
     name = info.name or (body["metadata"].get("name", "") if info.verb == "create" else "")
     resource = f"{resource}/{info.subresource}" if info.subresource else resource
     namespace = "" if (info.group, info.resource) == ("", "namespaces") else info.namespace
-    return Request(info.verb, resource, Key(namespace, name), body, request.query)
+    return SentRequest(info.verb, resource, Key(namespace, name), body, request.query)
 
 
 def _answered(reply: Any, request: ApiRequest) -> Answer:
@@ -140,7 +140,7 @@ def _answered(reply: Any, request: ApiRequest) -> Answer:
     if isinstance(reply, type):
         if reply not in STATUSES:
             raise reply
-        # A 404 without a reason is what a server says that does not know the kind.
+        # A 404 without a reason is the answer of a server without the kind.
         status, reply = STATUSES[reply], {"reason": "" if reply is NotServed else reply.__name__}
     elif isinstance(reply, Sequence):
         reply = {"metadata": {"resourceVersion": "1"}, "items": reply}

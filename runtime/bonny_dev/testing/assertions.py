@@ -1,11 +1,11 @@
-"""Assertions: what a handler registered, in sentences.
+"""Assertions: the registered state of a handler, in sentences.
 
     assert_descendant(token, "Deployment", "w1", spec={"replicas": 3})
     assert_condition(token, "Ready", False, reason="Waiting")
     assert_event(token, "Applied", type="Normal")
 
 Named fields must have the given values; other fields may have any. Lists must have the same length. Each function
-returns what it found, for more checks. Raises: `AssertionError`, which shows what was registered instead.
+returns what it found, for more checks. Raises: `AssertionError`, which shows the registered state.
 """
 
 from __future__ import annotations
@@ -111,21 +111,21 @@ def assert_no_event(token: Axn[Any]) -> None:
 
 
 def assert_requeued(token: Axn[Any], *, after: float | None = None, at: datetime | None = None) -> float:
-    """The handler asked to be run again, after so many seconds or at that time if they are named.
+    """The handler is to run again, after so many seconds or at that time if they are named.
 
     Returns the seconds; for `requeue_at` they count from `axn.now`.
     """
     seconds, time = _whole(token).requeue_seconds, _whole(token).requeue_time
     if seconds is None:
-        raise AssertionError("the handler did not ask to be run again")
+        raise AssertionError("the handler did not set a time to run again")
     asked = f"at {time}" if time else f"after {seconds:g} s"
-    _require(after in (None, seconds), f"the handler asked to be run again after {seconds:g} s, not after {after} s")
-    _require(at in (None, time), f"the handler asked to be run again {asked}, not at {at}")
+    _require(after in (None, seconds), f"the handler is to run again after {seconds:g} s, not after {after} s")
+    _require(at in (None, time), f"the handler is to run again {asked}, not at {at}")
     return seconds
 
 
 def _whole(token: Axn[Any]) -> Reconcile[Any]:
-    """The token with what was registered."""
+    """The token with the registered state."""
     return cast("Reconcile[Any]", token)
 
 

@@ -6,7 +6,7 @@ You need it in a unit test of conversion functions, with objects that use every 
     def test_nothing_is_lost_between_the_versions(widget):
         round_trip(widget, WidgetV1, WidgetV2)
 
-The objects are converted as in the running operator, where annotations carry what another version cannot hold.
+The objects are converted as in the running operator, where annotations carry values that another version cannot hold.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def round_trip(resource: Mapping[str, Any], *versions: type[Version], carried: C
         plain = check_object(here, convert(check_object(others[0], convert(given, here, others[0])), others[0], here))
         raise AssertionError(
             f"{name} came back from {others[0].version} as {plain}, and was {given}, so an annotation has to "
-            f"carry {', '.join(lost)}: convert it, or say carried={lost}"
+            f"carry {', '.join(lost)}: convert it, or set carried={lost}"
         )
     return check_object(others[0], convert(given, here, others[0]))
 

@@ -72,6 +72,7 @@ class ProxiedRequest:
 
     @property
     def is_watch(self) -> bool:
+        """Whether it is a watch: a list with `watch=true`."""
         return self.query.get("watch") == "true"
 
 
@@ -84,12 +85,12 @@ def is_any(request: ProxiedRequest) -> bool:  # noqa: ARG001  a predicate takes 
 
 
 def is_watch(request: ProxiedRequest) -> bool:
-    """A watch, of whatever kind."""
+    """A watch of any kind."""
     return request.is_watch
 
 
 def is_list(request: ProxiedRequest) -> bool:
-    """A list or a read, of whatever kind."""
+    """A list or a read of any kind."""
     return request.method == "GET" and not request.is_watch
 
 
@@ -98,7 +99,7 @@ def is_write(request: ProxiedRequest) -> bool:
     return request.method in ("POST", "PUT", "PATCH", "DELETE") and not request.path.startswith(REVIEWS)
 
 
-# --- what can happen to a request -------------------------------------------------------------------------------------
+# --- faults of a request ----------------------------------------------------------------------------------------------
 
 
 def _nothing() -> None:
@@ -138,7 +139,7 @@ class CommitThenRespond:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The request waits until the event is set, and then goes on."""
+    """The request waits until the event is set, and then continues."""
 
     until: threading.Event = field(default_factory=threading.Event)
 
@@ -210,7 +211,7 @@ class FaultProxy:
         self._thread: threading.Thread
         self._open: dict[int, web.Request] = {}
 
-    # --- what tests use -----------------------------------------------------------------------------------------------
+    # --- used by tests ------------------------------------------------------------------------------------------------
 
     def add(self, fault: Fault) -> Fault:
         """From now on, until its times are over or it is removed; the first one that fits a request applies."""
@@ -366,7 +367,7 @@ async def _passed_back(
                 elif isinstance(effect, Cut):
                     await response.write(line[: len(line) // 2])
                     return _reset(request)
-                # A stalled stream reads on and says nothing, until the client or the API server gives up.
+                # A stalled stream reads on and sends nothing, until the client or the API server gives up.
             if isinstance(effect, Stall) and not effect.end:
                 await asyncio.Event().wait()
         case Late(seconds):
@@ -401,7 +402,7 @@ async def _late(response: web.StreamResponse, answer: aiohttp.ClientResponse, se
 async def _hung_up(sockets: list[socket.socket]) -> None:
     """End the connections that still say farewell over TLS, and return when their sockets are closed.
 
-    The loop ends afterwards: what it leaves open is reported later, in the middle of some other test.
+    The loop ends afterwards: open connections are reported later, in the middle of some other test.
     """
     for each in sockets:
         with suppress(OSError):  # closed meanwhile, or by the peer

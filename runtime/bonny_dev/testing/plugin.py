@@ -2,7 +2,7 @@
 
     pytest_plugins = ["bonny_dev.testing.plugin"]
 
-Guarantees: nothing is started before a test asks for it, and nothing is left when the tests end.
+Guarantees: nothing is started before a test needs it, and nothing is left when the tests end.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .running import RunningOperator, running
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Raises: `pytest.UsageError` when the tools are of another version than vendor/bonny, or an extra is absent."""
     if not fits(config.rootpath / "vendor" / "bonny"):
         raise pytest.UsageError(UNFIT)
     if absent := absent_import(config.rootpath):
@@ -51,7 +52,7 @@ def _controllers(sandbox: Sandbox, pytestconfig: pytest.Config) -> Iterator[Work
 def workloads(_controllers: Workloads) -> Iterator[Workloads]:
     """Controllers and simulated kubelets: Deployments become Available, children are collected, namespaces end.
 
-    They run for the rest of the module, also beside tests without this fixture; what a test simulates ends with it.
+    They run for the rest of the module, also beside tests without this fixture; the simulations of a test end with it.
     """
     yield _controllers
     _controllers.reset()

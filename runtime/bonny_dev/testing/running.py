@@ -61,7 +61,7 @@ START: Final = (
 
 
 class RunningOperator:
-    """The process, and the API server as its administrator sees it: what is applied here is removed after the test."""
+    """The process, and the API server as its administrator sees it: applied objects are removed after the test."""
 
     def __init__(
         self, operator: Operator, client: Client, start: Callable[[], subprocess.Popen[bytes]], log: Path, url: str = ""
@@ -74,7 +74,7 @@ class RunningOperator:
         self._start, self._log, self._url = start, log, url
         self._applied: dict[tuple[Kind, Key], None] = {}
         self._owners: set[str] = set()
-        """UIDs of what was applied, also of what a test deleted since."""
+        """UIDs of applied objects, also of those deleted since."""
 
         self._kinds = kinds_of(operator)
 
@@ -140,7 +140,7 @@ class RunningOperator:
     async def until_refused(self, resource: Resource, *, within: float = UNTIL_SECONDS) -> str:
         """Wait until the API server refuses `resource`: a webhook at once, a policy seconds after it was applied.
 
-        A webhook that fails refuses nothing. Returns: what the user reads. Nothing is stored. Raises: as `until`.
+        A webhook that fails refuses nothing. Returns: the message for the user. Nothing is stored. Raises: as `until`.
         """
         last = ""
         shows_values.set(True)
@@ -192,7 +192,7 @@ class RunningOperator:
         try:
             return await asyncio.to_thread(self.process.wait, STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"the operator did not end within {STOP_SECONDS} s\n{self.log()}") from None
+            raise AssertionError(f"the operator did not stop within {STOP_SECONDS} s\n{self.log()}") from None
 
     async def kill(self) -> None:
         """End it at once, as a crash or a lost node does: no handler ends, nothing is closed. `restart` follows."""
@@ -210,17 +210,17 @@ class RunningOperator:
         await self.until_ready()
 
     async def until_ready(self) -> None:
-        """For the fixture: wait until the probe says so. Raises: as `until`."""
+        """For the fixture: wait until the probe succeeds. Raises: as `until`."""
         look = partial(asyncio.to_thread, answers, self._url)
         await self.eventually(look, lambda: "the operator is not ready", within=START_SECONDS)
 
     def log(self) -> str:
-        """The end of what the operator wrote."""
+        """The end of the operator's output."""
         lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
         return "\n".join(["the operator's log ends with:", *lines[-30:]])
 
     async def remove_applied(self) -> None:
-        """For the fixture: delete what `apply` made, newest first, then its children, as a garbage collector."""
+        """For the fixture: delete the objects of `apply`, newest first, then its children, as a garbage collector."""
         for kind, key in reversed(self._applied):
             like = named(kind.gvk, key)
             if (live := await self.read(like)) is not None:
@@ -269,7 +269,7 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
         try:
             loopback = None
             if has_webhooks(operator):
-                from ..webhooks import Loopback  # noqa: PLC0415  its extra may be absent
+                from ..local_webhooks import Loopback  # noqa: PLC0415  its extra may be absent
 
                 loopback = Loopback.at(guard.folder)
                 documents = [loopback.called(each) for each in documents]

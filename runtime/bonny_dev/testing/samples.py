@@ -1,4 +1,4 @@
-"""Samples: whether the objects in `samples/` are what the API server would accept, without a server."""
+"""Samples: whether the objects in `samples/` would be accepted by the API server, without a server."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .stubs import check_fields
 
 
 def check_samples(operator: Operator, folder: Path) -> None:
-    """Check each object in the YAML files of `folder`: its kind exists, its fields are known and fit.
+    """Check each object in the YAML files of `folder`: its kind exists, its fields exist and fit.
 
-    Of the kinds of other operators nothing is known; of built-in kinds, limits are not checked.
+    Kinds of other operators are not checked; of built-in kinds, limits are not checked.
     Raises: `AssertionError` with a line for each mistake; `UsageError` for a file that is not YAML.
     """
     versions = {version.as_kind(operator.group).gvk: version for version in operator.crds}

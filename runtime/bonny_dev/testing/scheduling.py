@@ -1,4 +1,4 @@
-"""Scheduling: asks a scheduler for a node, without a server.
+"""Scheduling: lets a scheduler choose a node, without a server.
 
 assert await testing.schedule(CheapNode, pod(cpu="1"), nodes=[node("n1", cpu="4")]) == "n1"
 """
@@ -22,9 +22,9 @@ async def schedule(
 ) -> str | None:
     """The name of the node to which `scheduler` would bind `pod`; None when the pod would wait.
 
-    It chooses among `nodes`, whatever its own `nodes()` says. `pods` are there already: those with a `spec.nodeName`
+    It chooses among `nodes` instead of its own `nodes()`. `pods` are there already: those with a `spec.nodeName`
     take room. The choice is checked as the operator does, with its `check`.
-    Raises: `AssertionError` for a choice that is not one of `nodes`; what choosing raises.
+    Raises: `AssertionError` for a choice that is not one of `nodes`; the errors of choosing.
     """
     # Loaded here: a repository may not carry the extra.
     from bonny.scheduler.assume import AssumeCache  # noqa: PLC0415

@@ -18,10 +18,10 @@ from .answers import AnsweringClient, AnyAnswers
 
 
 async def run_task(task: PeriodicTask, *, state: Any = None, answers: AnyAnswers | None = None) -> Next | Stop | None:
-    """One run of `task`, and what it returns; `state` is what `run.state` is. Default: that of the task.
+    """One run of `task`, and its result; `state` is `run.state`. Default: that of the task.
 
-    `answers` are the answers to what it sends with `run.client`, see `handle`.
-    Raises: what the handler raises.
+    `answers` are the answers to its requests with `run.client`, see `handle`.
+    Raises: the errors of the handler.
     """
     client = AnsweringClient(answers or {}, served=task)
     run = TaskRun(task.id, task.state if state is None else state, client, PeriodicTasks(client))
@@ -33,8 +33,8 @@ async def run_task(task: PeriodicTask, *, state: Any = None, answers: AnyAnswers
 async def reconcile(reconciler: type[Reconciler], resource: Resource, *, answers: AnyAnswers | None = None) -> None:
     """Let `reconciler` look at `resource`, as it does in each of its rounds. Its `lifespan` surrounds that.
 
-    `answers` are the answers to what it sends with `self.client`, see `handle`.
-    Raises: what `reconcile` raises; `HandlerTimeout` when it takes longer than the `timeout` of the class.
+    `answers` are the answers to its requests with `self.client`, see `handle`.
+    Raises: the errors of `reconcile`; `HandlerTimeout` when it takes longer than the `timeout` of the class.
     """
     group = resource.get("apiVersion", "").rpartition("/")[0]
     client = AnsweringClient(answers or {}, served=reconciler, group=group)

@@ -1,7 +1,7 @@
 """Stubs: the schemas of Kubernetes' own kinds, from the type stubs in `bonny/types`.
 
 You need it to know without a server whether the API server would refuse a child because of a field that does not exist,
-or has another type. It does not check what Kubernetes checks in its code: required fields, formats, limits.
+or has another type. It does not repeat the checks in the code of Kubernetes: required fields, formats, limits.
 """
 
 from __future__ import annotations

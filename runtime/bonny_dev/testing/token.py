@@ -3,7 +3,7 @@
     token = await testing.handle(WidgetController, widget(size=3))
     testing.assert_descendant(token, "ConfigMap", "w1", data={"size": "3"})
 
-Nothing is sent: the token holds what a handler registered. The test answers what the handler asks with `axn.client`.
+Nothing is sent: the token holds the registered state. The test answers the requests with `axn.client`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from bonny.steps.delegate import DelegateToController
 from ..crd.objects import check_object, check_status
 from ..manifest.granting import API_VERSION, lacking
 from ..manifest.rbac import permissions
-from .answers import AnsweringClient, AnyAnswers, Request
+from .answers import AnsweringClient, AnyAnswers, SentRequest
 from .shown import ShownObjects, streams_of
 from .stubs import check_fields
 
@@ -66,7 +66,7 @@ class Handled(Reconcile[V_co]):
             check_status(self.status_from(self.resource.get("status") or {}), model)
 
     @property
-    def requests(self) -> list[Request]:
+    def requests(self) -> list[SentRequest]:
         """The requests sent with `axn.client`, in order."""
         return cast("AnsweringClient", self.client).answers.requests
 
@@ -143,7 +143,7 @@ def axn(
         _version=version,
         _shown=decode_item(msgspec.json.encode(checked)),
     )
-    _ = token.spec  # refuses what the API server would
+    _ = token.spec  # refuses it as the API server would
     return token
 
 
@@ -169,12 +169,12 @@ async def handle(
     its time in `requeue_seconds`. `waiting` also names the objects that others wait for (`register_descendant(after=,
     when=)`), judged by `observed`.
 
-    `answers` are the answers to what it sends with `axn.client`; a request that has none, or that the controller's
+    `answers` are the answers to requests with `axn.client`; a request that has none, or that the controller's
     `rules` do not allow, fails the test. The token has them as `requests`.
 
     `observed` are the live objects that `axn.observed`, `axn.children` and `axn.related` find. A child names its owner,
     by the label `bonny.dev/owner-uid` or by an owner reference: `child_of` makes one.
-    Raises: what the handler raises; `InvalidObject` for an object, a child or a status that the API server would
+    Raises: the errors of the handler; `InvalidObject` for an object, a child or a status that the API server would
     refuse, or drop a field of; `UndeclaredKind`; `OptionError` for a controller without a handler, or with a misspelt
     one; `HandlerTimeout` when it takes longer than the controller's `timeout`.
     """
@@ -232,8 +232,8 @@ def _check_granting(token: Reconcile[Any], resource: Resource, client: Answering
     known, held = [*token.descendants, *cast("_OfflineContext", token.context).shown], permissions(client.granted)
     if rules := lacking(resource, held, namespace=token.key.namespace, known=known):
         raise AssertionError(
-            f"{type(token.controller).__name__} registered {identify(resource)}, which grants what the operator does "
-            f"not have: add to its `rules`: {', '.join(map(json.dumps, rules))}"
+            f"{type(token.controller).__name__} registered {identify(resource)}, which grants rules that the "
+            f"operator does not have: add to its `rules`: {', '.join(map(json.dumps, rules))}"
         )
 
 
@@ -273,7 +273,7 @@ def _kind_of(resource: Mapping[str, Any], version: type[Version] | None) -> Kind
 
 
 class _OfflineContext(ReconcileContext):
-    """A context that knows some objects, and asks the test instead of a server."""
+    """A context that has some objects, and gets answers from the test instead of a server."""
 
     client: AnsweringClient
 

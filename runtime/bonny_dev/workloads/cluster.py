@@ -24,7 +24,7 @@ from bonny.errors import ApiError, UsageError
 from bonny.kinds import Kind
 from bonny.resource import Key, Resource, key_of
 
-from . import pods, scheduling, volumes
+from . import node_choice, pods, volumes
 from .behaviours import OF_CLAIMS, RULES_NAME, RULES_NAMESPACE, Behaviour, Rule, Simulate, asked_for, decode, parse
 from .controllers import Woken
 
@@ -68,9 +68,9 @@ class Cluster(Woken):
     async def prepare(self) -> None:
         """Create the first Node and the default StorageClass where there is none."""
         if not await self._client.list(NODE):
-            node = scheduling.first_node()
+            node = node_choice.first_node()
             await self._client.create(NODE, node)
-            await self._client.merge_patch(NODE, scheduling.NODE, {"status": node["status"]}, subresource="status")
+            await self._client.merge_patch(NODE, node_choice.NODE, {"status": node["status"]}, subresource="status")
         if not await self._client.list(STORAGE_CLASS):
             await self._client.create(STORAGE_CLASS, volumes.storage_class())
 
@@ -164,7 +164,7 @@ class Cluster(Woken):
 
     async def _schedule(self, pod: Resource, behaviour: Behaviour | None, mistake: str, now: datetime) -> float | None:
         """Bind a pod of the default scheduler, or say in its status why it waits."""
-        if not scheduling.waits_for_a_node(pod):
+        if not node_choice.waits_for_a_node(pod):
             return None
         if mistake:
             await self._set_status(pod, pods.unschedulable(pod, mistake, now=now))
@@ -173,12 +173,12 @@ class Cluster(Woken):
             await self._set_status(pod, pods.unschedulable(pod, "pending is simulated", now=now))
             return left
         namespace, nodes = pod["metadata"]["namespace"], self._objects(NODE)
-        node = scheduling.choose(pod, nodes)
+        node = node_choice.choose(pod, nodes)
         if node is None:
             message = f"0/{len(nodes)} nodes are available: none fits nodeSelector, or is not cordoned"
             await self._set_status(pod, pods.unschedulable(pod, message, now=now))
             return None
-        if unbound := [name for name in scheduling.claims_of(pod) if not await self._is_bound(namespace, name, node)]:
+        if unbound := [name for name in node_choice.claims_of(pod) if not await self._is_bound(namespace, name, node)]:
             message = f"pod has unbound PersistentVolumeClaims: {', '.join(unbound)}"
             await self._set_status(pod, pods.unschedulable(pod, message, now=now))
             return None

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from bonny.resource import Resource
 
 from .behaviours import Behaviour, Simulate
-from .scheduling import HOST_ADDRESS
+from .node_choice import HOST_ADDRESS
 
 # A pod that completes, as a Job's does, runs so long.
 RUN_SECONDS: Final = 1.0

@@ -199,7 +199,7 @@ class Validated(Model):
             "Plain has no wire names",
         ),
         (Annotated[int | bool, Field(json_schema_extra={"x-kubernetes-int-or-string": True})], "cannot have a union"),
-        (Annotated[int, Field(deprecated=True)], "does not know deprecated fields: say it in the description"),
+        (Annotated[int, Field(deprecated=True)], "has no deprecated fields: write it in the description"),
     ],
 )
 def test_a_type_that_a_model_reads_otherwise_is_refused_with_what_to_write(annotation: Any, why: str) -> None:

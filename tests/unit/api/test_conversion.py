@@ -104,7 +104,7 @@ def test_a_round_trip_that_loses_something_fails_with_what_came_back() -> None:
         to_hub = staticmethod(lambda old: {**old, "spec": {"size": old["spec"]["width"]}})
 
     was = r"^v1 came back from v2 as .*'width': 3.*, and was .*'comment': 'lost'"
-    advice = r", so an annotation has to carry spec\.comment: convert it, or say carried="
+    advice = r", so an annotation has to carry spec\.comment: convert it, or set carried="
     with pytest.raises(AssertionError, match=f"{was}.*{advice}"):
         round_trip(widget("v1", width=3, comment="lost"), Forgetful, New)
 

@@ -25,8 +25,8 @@ from bonny.api import (
 from bonny.errors import OptionError
 from bonny.resource import Resource
 from bonny_dev.crd import schema_of
-from bonny_dev.crd.checking import check, checked_schema
 from bonny_dev.crd.schema import structural as unchecked
+from bonny_dev.crd.schema_checks import check, checked_schema
 
 
 def structural(model: type[BaseModel], *, where: str) -> Resource:

@@ -13,7 +13,7 @@ from bonny.api import AsIs, BuiltIn, Embedded, Field, IntOrString, ListMap, List
 from bonny.api.conversion import fields_of
 from bonny.api.reading import read
 from bonny.api.stored import as_stored, types_of
-from bonny.api.version import Version, parts
+from bonny.api.version import Version, object_model
 from bonny_dev.crd.schema import structural
 from tests.support.effort import examples
 from tests.support.schemas import specs_of_any_shape
@@ -61,7 +61,7 @@ def assert_alike(model: type[BaseModel], data: st.DataObject) -> None:
 @given(data=st.data())
 @settings(max_examples=examples(10), suppress_health_check=list(HealthCheck))
 def test_objects_of_real_kinds_are_stored_alike(version: type[Version], data: st.DataObject) -> None:
-    assert_alike(parts(version).model, data)
+    assert_alike(object_model(version).model, data)
 
 
 @given(st.data())

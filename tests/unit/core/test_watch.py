@@ -250,7 +250,7 @@ def test_a_server_that_does_not_care_for_the_limit_is_listed_with_a_larger_bound
     assert led.stream.synced
 
 
-def test_a_list_beyond_every_bound_is_an_error_and_is_asked_for_again_after_growing_waits() -> None:
+def test_a_list_beyond_every_bound_is_an_error_and_is_requested_again_after_growing_waits() -> None:
     """Regression: the last request had no bound, and a compressed answer of 600 MB was read into memory."""
     led = Led(chance=0.999)
     waits = []
@@ -325,7 +325,7 @@ def test_a_page_that_is_no_list_changes_nothing_in_the_store(body: bytes) -> Non
     assert led.stream.error.kind is ErrorKind.GARBAGE
 
 
-def test_a_page_that_asks_for_itself_does_not_spin() -> None:
+def test_a_page_that_continues_with_itself_does_not_spin() -> None:
     """Regression: a server that always answers with the same token was asked without a pause."""
     led = Led()
     led.tell(Reply(200, page(thing("a"), token="t1")))

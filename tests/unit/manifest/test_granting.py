@@ -56,7 +56,7 @@ async def test_a_handler_test_names_the_rule_that_the_operator_lacks(
     if missing is None:
         await testing.handle(controller, widget(), observed=observed)
         return
-    with pytest.raises(AssertionError, match="which grants what the operator does not have") as raised:
+    with pytest.raises(AssertionError, match="which grants rules that the operator does not have") as raised:
         await testing.handle(controller, widget(), observed=observed)
     assert str(raised.value).endswith(f": add to its `rules`: {json.dumps(missing)}")
 
@@ -67,7 +67,7 @@ def test_a_manifest_warns_of_a_controller_that_owns_roles_and_has_no_rules() -> 
 
     (sentence,) = warned(ROLE)
     assert sentence.startswith(
-        "Grants owns Role, RoleBinding, and an operator may grant only what it has: add the rules"
+        "Grants owns Role, RoleBinding, and an operator may grant only rules that it has: add the rules"
     )
     assert warned(ROLE.configured(rules=(READS,))) == []
     assert warned(ROLE.configured(owns=(Owned("v1", "ConfigMap"),))) == []

@@ -210,7 +210,7 @@ def test_a_program_without_checksum_is_not_trusted(bare_machine: Path, program: 
 def test_a_program_in_the_folder_of_another_version_is_not_trusted(bare_machine: Path, program: Program) -> None:
     strange = cached(program(bare_machine / "kube-apiserver", "1.35.0"))
 
-    assert cache.damage(strange) == "says that it is version 1.35.0"
+    assert cache.damage(strange) == "reports version 1.35.0"
 
 
 def test_the_leavings_of_a_killed_build_are_removed(bare_machine: Path, go: Callable[..., Path]) -> None:

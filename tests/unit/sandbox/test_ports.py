@@ -20,7 +20,9 @@ def test_free_ports_are_different_and_outside_the_ephemeral_range() -> None:
 def test_a_taken_port_is_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=f"port {port} of 127.0.0.1 cannot be listened on: stop what uses it"):
+        with pytest.raises(
+            UsageError, match=f"port {port} of 127.0.0.1 is in use: stop the process that listens on it"
+        ):
             check_free(port)
 
 

@@ -122,23 +122,27 @@ class AnswerReader:
             raise BadAnswer("its compressed answer is followed by other bytes")
         return data
 
-    # --- called by the parser -----------------------------------------------------------------------------------------
+    # --- called by the parser ---
 
     def on_message_begin(self) -> None:
+        """Raises: `BadAnswer` for an answer that was not requested."""
         if self.complete:
             raise BadAnswer("it sends an answer that was not requested")
 
     def on_status(self, reason: bytes) -> None:
+        """Add to the reason."""
         self.reason += reason
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self.has_head:  # a trailer
+        """Keep a header, and no trailer."""
+        if self.has_head:
             return
         key, text = name.decode("latin-1").lower(), value.decode("utf-8", "surrogateescape")
         # A repeated header is one list (RFC 9110, section 5.3).
         self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
 
     def on_headers_complete(self) -> None:
+        """Raises: `BadAnswer` for an encoding other than gzip."""
         self.status = self._parser.get_status_code()
         if self.status < 200:
             self.headers, self.reason = {}, b""
@@ -153,6 +157,7 @@ class AnswerReader:
             self._finish()
 
     def on_body(self, data: bytes) -> None:
+        """Keep a part. Raises: `AnswerTooLarge`."""
         if self.complete:
             self.surplus = True
             return
@@ -165,6 +170,7 @@ class AnswerReader:
         self.waiting += len(data)
 
     def on_message_complete(self) -> None:
+        """End the answer."""
         if self.has_head and not self.complete:
             self._finish()
             self._keeps_alive = self._parser.should_keep_alive()

@@ -28,7 +28,7 @@ HELD_BYTES: Final = 256 * 1024
 FOREVER: Final = float("inf")
 
 
-class Request(NamedTuple):
+class WireRequest(NamedTuple):
     """A request as it is sent."""
 
     method: str
@@ -72,7 +72,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._transport, self._busy, self.answer = made, False, AnswerReader()
         made.set_write_buffer_limits(high=1)
 
-    async def send(self, request: Request, ends: float) -> None:
+    async def send(self, request: WireRequest, ends: float) -> None:
         """Send a request, or as much of it as the server takes before it answers.
 
         Raises: `TimeoutError` when it is not sent at `ends` (`clock` seconds); the error that ended the connection.
@@ -146,7 +146,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         if self._waiter is not None and not self._waiter.done() and (self.error is not None or self._ready()):
             self._waiter.set_result(None)
 
-    # --- called by the event loop -------------------------------------------------------------------------------------
+    # --- called by the event loop ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._socket = self._transport = cast("asyncio.Transport", transport)

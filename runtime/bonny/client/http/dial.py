@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from .connection import HttpConnection, Request
+from .connection import HttpConnection, WireRequest
 
 PORTS: Final = {"http": 80, "https": 443}
 # A half-open connection is found after 30 + 3 * 10 s; a watch has its own deadline besides. macOS has another name for
@@ -97,7 +97,7 @@ async def _open_tunnel(connection: HttpConnection, server: Address, proxy: Addre
     if proxy.authorization is not None:
         lines.append(f"Proxy-Authorization: {proxy.authorization}")
     answer = connection.answer
-    await connection.send(Request("CONNECT", to, "\r\n".join([*lines, "", ""]).encode(), 0), ends)
+    await connection.send(WireRequest("CONNECT", to, "\r\n".join([*lines, "", ""]).encode(), 0), ends)
     await connection.until(answer.is_ready, ends)
     if not 200 <= answer.status < 300:
         raise OSError(f"{answer.status} {answer.reason.decode('latin-1')}".rstrip())

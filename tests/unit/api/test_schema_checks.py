@@ -10,8 +10,8 @@ from pydantic import BaseModel, create_model
 from bonny.api import BuiltIn, Embedded, Field, ListAtomic, ListMap, ListSet, MapAtomic, Model, PreserveUnknown, Spec
 from bonny.errors import OptionError
 from bonny.resource import Resource
-from bonny_dev.crd.checking import check, field_at
 from bonny_dev.crd.schema import structural as unchecked
+from bonny_dev.crd.schema_checks import check, field_at
 
 
 class Item(Model):

@@ -1,4 +1,4 @@
-"""Parts: plans the files of everything that an operator serves besides its own kinds.
+"""Generators: plans the files of everything that an operator serves besides its own kinds.
 
 You need it for `invoke gen-controller --for`, `gen-task`, `gen-reconciler`, `gen-scheduler` and `gen-webhook`. All
 modules are in the folder of the controllers, where the operator discovers them.
@@ -39,7 +39,7 @@ def plan_controller_of(project: Project, request: NewKind, of: str) -> Plan:
     if request.finalizer:
         check_finalizes(request.kind)
     values = {**_existing_kind(project, request, of), "finalizer": request.finalizer}
-    # There is no integration test: the required fields of an object of this kind are not known here.
+    # There is no integration test: the required fields of an object of this kind are unknown.
     plan = _planned(project, request.kind, "controller_of", values, tests=("unit",))
     if values["builtin"]:
         return plan
@@ -64,7 +64,7 @@ def _existing_kind(project: Project, request: NewKind, of: str) -> dict[str, Any
     if served is None and _is_of_kubernetes(api_version):
         raise UsageError(f"--for is {of}, which is not a kind of Kubernetes: {_suggestion(of)}")
     if served and served[0] != request.plural:
-        raise UsageError(f"the plural of {kind} ({api_version}) is {served[0]}: say that in place of {request.plural}")
+        raise UsageError(f"the plural of {kind} ({api_version}) is {served[0]}: use it instead of {request.plural}")
     if served and request.cluster_scoped and served[1] is Scope.NAMESPACED:
         raise UsageError(f"{kind} ({api_version}) is namespaced: leave out --cluster-scoped")
     cluster_scoped = request.cluster_scoped or (served is not None and served[1] is Scope.CLUSTER)
@@ -134,7 +134,7 @@ def plan_webhook(project: Project, of: str) -> Plan:
             raise UsageError(f"samples/{sample} is missing: write it, the tests of a webhook begin with a valid object")
     else:
         values = {**_reviewed_kind(of), "own": False}
-    # The required fields of an object of another kind are not known here.
+    # The required fields of an object of another kind are unknown.
     tests = ("unit", "integration") if own else ("unit",)
     plan = _planned(project, f"{values['kind']}Admission", "webhook", values, tests=tests)
     notes = list(plan.notes)

@@ -1,9 +1,9 @@
-"""Checking: refuses a schema that the API server would refuse, or would not check as it reads.
+"""Schema checks: refuses a schema that the API server would refuse, or would not check as it reads.
 
 Internal: `crds` calls `checked_schema` for every version that it writes.
 
 It follows the validation of CustomResourceDefinitions in apiextensions-apiserver. Only the server itself checks whether
-rules in CEL compile, and what they may cost.
+rules in CEL compile, and their cost is within the limits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 from bonny.api.markers import AS_IS, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
 from bonny.api.rules import RULES
 from bonny.api.stored import EXACT
-from bonny.api.version import Version, parts
+from bonny.api.version import Version, object_model
 from bonny.errors import OptionError
 from bonny.resource import Resource
 
@@ -50,7 +50,7 @@ BELONGS: Final = {
 def checked_schema(version: type[Version]) -> Resource:
     """The schema of `version`. Raises: `OptionError` naming the path of the field that the API server would refuse."""
     title = f"{version.kind} {version.version}"
-    schema = structural(parts(version).model, where=f"{title}:", marked=True)
+    schema = structural(object_model(version).model, where=f"{title}:", marked=True)
     for name, child in schema["properties"].items():
         check(child, f"{title}: {name}")
     check(schema, title)
@@ -58,7 +58,7 @@ def checked_schema(version: type[Version]) -> Resource:
 
 
 def check(schema: Resource, where: str, *, correlated: bool = True) -> None:
-    """Raises: `OptionError` naming the path of the field. `correlated`: the server knows what its value was before."""
+    """Raises: `OptionError` naming the path of the field. `correlated`: the server has its earlier value."""
     check_rules(schema, where, correlated=correlated)
     _check_limits(schema, where)
     _check_value(schema, where)

@@ -1,7 +1,4 @@
-"""Parts: the fields of whole objects, as the annotations of a version class say them.
-
-Internal: `bonny.api.version.parts` keeps them for each class.
-"""
+"""Object model: the fields of whole objects, by the annotations of a version class. Internal."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from .stored import TAKEN
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ObjectModel:
     """The fields of one version."""
 
     model: type[Model]
@@ -31,7 +28,7 @@ class Parts:
     status: type[Status] | None
 
     def given(self, name: str, resource: Mapping[str, Any]) -> Any:
-        """The part `name` of an object, as on the wire; where it is left out, its default."""
+        """The field `name` of an object, as on the wire; if it is left out, its default."""
         value = resource.get(name)
         default = self.model.model_fields[name].default if name in self.model.model_fields else None
         if value is None and isinstance(default, Model):
@@ -39,8 +36,8 @@ class Parts:
         return value
 
 
-def parts_of(version: type, options: Collection[str], rules: Any) -> Parts:
-    """The parts of a version class; `options` are attributes that say something else than a field.
+def object_model_of(version: type, options: Collection[str], rules: Any) -> ObjectModel:
+    """The model of a version class; `options` are attributes that are not fields.
 
     Raises: `OptionError` naming the class.
     """
@@ -72,7 +69,7 @@ def parts_of(version: type, options: Collection[str], rules: Any) -> Parts:
     for name, field in model.model_fields.items():
         if field.alias in TAKEN:
             raise OptionError(f"{where}: {name} is {field.alias} on the wire, which every object has: leave it out")
-    return Parts(model, spec, status)
+    return ObjectModel(model, spec, status)
 
 
 def _half(hints: Mapping[str, Any], name: str, base: type[Any], where: str) -> Any:

@@ -1,7 +1,7 @@
-"""Parts: the optional parts of a manifest, by the names that --with and --without take.
+"""Optional objects: the parts of a manifest that one may choose, by the names that --with and --without take.
 
 You need it to add a part: one row in `PARTS`.
-Elsewhere: what every manifest holds (`bundle`), how the parts look (`objects/*.yaml`, `monitoring`, `roles`).
+Elsewhere: the objects of every manifest (`bundle`), how the parts look (`objects/*.yaml`, `monitoring`, `roles`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _service(operator: Operator, namespace: str) -> Iterable[Resource]:
     return [service]
 
 
-# In the order of the manifest: each after what it needs.
+# In the order of the manifest: each after the objects that it needs.
 PARTS: Final = {
     "roles": ManifestPart(lambda operator, _: aggregated_roles(operator), lambda _: True, needs=""),
     "network-policy": ManifestPart(_network_policy, lambda _: True),

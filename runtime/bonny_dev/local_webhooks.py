@@ -1,4 +1,4 @@
-"""Webhooks: lets an API server of this machine call an operator that runs as a process of this machine.
+"""Local webhooks: lets an API server of this machine call an operator that runs as a process of this machine.
 
 You need it for sandboxes: `invoke run-local --sandbox`, and the fixture `running_operator`. The server is called at
 127.0.0.1 instead of a Service, and a CA that signs nothing else stands for that of the cluster.
@@ -49,7 +49,7 @@ class Loopback:
 
     @classmethod
     def at(cls, folder: Path) -> Loopback:
-        """The one that was made in `folder`; a new one, valid for a year, if there is none.
+        """The certificate in `folder`; a new certificate, valid for a year, if there is none.
 
         Raises: `UsageError` when the package `cryptography` is not installed.
         """
@@ -87,7 +87,7 @@ class Loopback:
         return False
 
     def crds(self, operator: Operator, namespace: str) -> list[Resource]:
-        """The operator's CRDs, whose conversions are asked for here."""
+        """The operator's CRDs with conversions."""
         return [self.called(each) for each in with_conversion(operator, namespace, crds(operator.crds, operator.group))]
 
     async def register(self, client: Client, operator: Operator, namespace: str, *, manager: str) -> None:

@@ -1,4 +1,4 @@
-"""Scheduling: which node a simulated default scheduler chooses. It compares no resources, affinities or taints.
+"""Node choice: which node a simulated default scheduler chooses. It compares no resources, affinities or taints.
 
 Pods that name another scheduler are left to it, and pods with scheduling gates wait until these are removed.
 """

@@ -1,4 +1,4 @@
-"""Server: base of `Reconciler` and `Watcher`: their objects, limits and permissions."""
+"""ObjectVisitor: base of `Reconciler` and `Watcher`: their objects, limits and permissions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ else:
 Namespaces: TypeAlias = Sequence[str | None]
 
 
-class Server(HasLifespan, Generic[V]):
+class ObjectVisitor(HasLifespan, Generic[V]):
     """Calls handlers for the objects of one kind. The runtime creates an instance for each term of leadership."""
 
     operation: ClassVar[Kind | type[Version]]
@@ -56,12 +56,12 @@ class Server(HasLifespan, Generic[V]):
         self.tasks = tasks
         self.namespaces = namespaces if kind.namespaced and kind.namespace is None else (kind.namespace,)
         self.streams: Sequence[Stream] = ()
-        """The streams of the server."""
+        """Its streams."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         # Only this class's own brackets: __init_subclass__ ran for each base before.
-        version = version_in_brackets(cls, Server)
+        version = version_in_brackets(cls, ObjectVisitor)
         if version and "operation" not in vars(cls):
             cls.operation = version
 

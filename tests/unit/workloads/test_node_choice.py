@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bonny.resource import Resource
-from bonny_dev.workloads import scheduling, volumes
+from bonny_dev.workloads import node_choice, volumes
 from bonny_dev.workloads.behaviours import parse
 from bonny_dev.workloads.cluster import free_addresses, pending_seconds
 from bonny_dev.workloads.controllers import CONTROLLERS, command_of, served
@@ -45,7 +45,7 @@ def on(name: str) -> Resource:
 def test_the_first_node_that_may_take_the_pod_is_chosen(spec: Resource, expected: str | None) -> None:
     nodes = [node("n1", unschedulable=True), node("n2"), node("n3", disk="fast")]
 
-    assert scheduling.choose(pod(**spec), nodes) == expected
+    assert node_choice.choose(pod(**spec), nodes) == expected
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_the_first_node_that_may_take_the_pod_is_chosen(spec: Resource, expected
     ],
 )
 def test_only_pods_of_the_default_scheduler_are_bound(spec: Resource, waits: bool) -> None:
-    assert scheduling.waits_for_a_node(pod(**spec)) is waits
+    assert node_choice.waits_for_a_node(pod(**spec)) is waits
 
 
 def test_the_claims_of_a_pod_are_those_that_it_names_and_those_made_for_it() -> None:
@@ -69,7 +69,7 @@ def test_the_claims_of_a_pod_are_those_that_it_names_and_those_made_for_it() -> 
         {"name": "settings", "configMap": {"name": "settings"}},
     ]
 
-    assert scheduling.claims_of(pod(volumes=mounted)) == ["shared", "web-0-scratch"]
+    assert node_choice.claims_of(pod(volumes=mounted)) == ["shared", "web-0-scratch"]
 
 
 def claim(**spec: Any) -> Resource:

@@ -1,4 +1,4 @@
-"""Port: plans the files of a kind that has a definition already: its classes, a sample, a controller and a test.
+"""Port of a CRD: plans the files of a kind that has a definition: its classes, a sample, a controller and a test.
 
 You need it for `invoke gen-controller --from-crd` and `invoke gen-api --from-crd`. The test compares the classes with
 the definition, which is kept in `tests/crds`; when the same definition comes in a newer form, the two are compared and
@@ -91,10 +91,10 @@ def _formatted(project: Project, source: str) -> str:
 
 def _notes(new: NewKind, kind: str, ported: Port, problem: str) -> Iterator[str]:
     if ported.differences:
-        yield f"The classes say everything in the definition of {kind} but this:"
+        yield f"The classes express the whole definition of {kind} but this:"
         yield from (f"  {each}" for each in ported.differences)
     else:
-        yield f"The classes say everything in the definition of {kind}."
+        yield f"The classes express the whole definition of {kind}."
     if problem:
         yield f"No sample was written: a {kind} with the required fields alone is refused ({problem}). Write one."
     handler = "" if new.no_controller else "write the handler; "

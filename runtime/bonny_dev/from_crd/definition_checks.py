@@ -1,4 +1,4 @@
-"""Checking: refuses a definition from which no classes can be made.
+"""Definition checks: refuses a definition from which no classes can be made.
 
 Everything that becomes part of a file's name, or of a line of Python, is checked here.
 """
@@ -83,7 +83,7 @@ _DEPTH: Final = 100
 
 
 def checked(where: str, crd: Resource) -> Resource:
-    """`crd`, whose place is called `where`. Raises: `UsageError` when it lacks what every definition has."""
+    """`crd`, whose place is called `where`. Raises: `UsageError` when it lacks a field that every definition has."""
     _check_values(where, crd)
     if crd.get("apiVersion") != CRD.api_version:
         raise UsageError(

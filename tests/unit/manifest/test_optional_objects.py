@@ -16,7 +16,7 @@ from bonny.api import Spec, Version
 from bonny.errors import OptionError, UsageError
 from bonny.resource import Resource
 from bonny_dev.manifest.bundle import documents, to_yaml
-from bonny_dev.manifest.parts import PARTS
+from bonny_dev.manifest.optional_objects import PARTS
 from bonny_dev.manifest.rbac import CLUSTER, grants
 
 IMAGE = "registry.example.com/widgets-operator:1.0.0"
@@ -329,7 +329,7 @@ def test_the_definitions_alone_can_be_had() -> None:
             {"include": ["pdb"], "local": True},
             "pdb needs pods, which this manifest does not have: leave out pdb",
         ),
-        ({"include": ["pdb"], "crds_only": True}, "--crds-only leaves out what --with names"),
+        ({"include": ["pdb"], "crds_only": True}, "--crds-only leaves out the parts of --with"),
     ],
 )
 def test_parts_that_cannot_be_there_are_refused_in_a_sentence(options: dict[str, Any], why: str) -> None:

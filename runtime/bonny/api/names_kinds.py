@@ -1,4 +1,4 @@
-"""OfKinds: a class with handlers for some kinds: the base of controllers and admission webhooks. Internal."""
+"""NamesKinds: a class with handlers for some kinds: the base of controllers and admission webhooks. Internal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..kinds import Kind
 from .version import Version, version_in_brackets
 
 
-class OfKinds:
+class NamesKinds:
     """Base of `Controller` and `Admission`: it names its kinds by `resource`, or a version class in brackets."""
 
     resource: ClassVar[type[Version] | Kind | tuple[type[Version] | Kind, ...]] = ()
@@ -21,12 +21,12 @@ class OfKinds:
     _without_kinds: ClassVar[str]
     """The error of a class without kinds, up to how to name one."""
 
-    # --- what the runtime asks ----------------------------------------------------------------------------------------
+    # --- called by the runtime ---
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         # Only this class's own brackets: __init_subclass__ ran for each base before.
-        if version := version_in_brackets(cls, OfKinds):
+        if version := version_in_brackets(cls, NamesKinds):
             cls.version = version
             if "resource" not in vars(cls):
                 cls.resource = version
