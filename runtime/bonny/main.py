@@ -195,10 +195,10 @@ async def _serve(operator: Operator, config: Config, cluster: Cluster, stop: asy
     await process.run(stop)
     # Threads cannot be cancelled, and the interpreter would wait for them.
     threads.shutdown(wait=False, cancel_futures=True)
-    running_on = process.abandoned or not await _ended(THREADS)
+    running_on = process.term.abandoned or not await _ended(THREADS)
     if running_on:
         log.warning("abandoned a handler that ignored cancellation")
-    return process.failed, running_on
+    return process.lifespans.failed, running_on
 
 
 async def _ended(name: str) -> bool:
