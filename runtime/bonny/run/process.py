@@ -30,10 +30,9 @@ from ..servers.server import Namespaces, Server
 from . import health
 from .config import Config
 from .event_loop import LoopMonitor, create_task
-from .http_server import PROBES, HttpServer
 from .leader import Leadership, own_identity
 from .lifespans import Lifespans
-from .probes import Pages, Report
+from .probes import Pages, Probes, Report
 from .streams import Streams, expire_tombstones, report_first_sync
 from .supervisor import CANCEL_SECONDS, Runnable, Stoppable, Supervised, Term, cancelled, first_of
 
@@ -56,7 +55,7 @@ class Process:
         self.servers: list[Server] = []
         self.extras: list[ExtraRun] = []
         self._pages = Pages({"/healthz": self.health, "/readyz": self.readiness}, self.exposition)
-        self.probes = HttpServer(self._pages, config.http_host, config.http_port, PROBES)
+        self.probes = Probes(self._pages, config.http_host, config.http_port)
         self.monitor = LoopMonitor()
         self.lifespans = Lifespans()
         self.term = Term()
