@@ -120,8 +120,7 @@ def _print_settings(operator: Operator) -> None:
 
 def defaults(operator: Operator) -> Config:
     """The settings of an operator in an empty environment."""
-    watched = (own_namespace(),) if operator.watch == "namespace" else None
-    return Config(watch_namespaces=watched, grace=operator.grace)
+    return Config(watch_namespaces=operator.watched(own_namespace()), grace=operator.grace)
 
 
 def serve(operator: Operator, config: Config, cluster: Cluster, *, console: Form | None = None) -> int:
