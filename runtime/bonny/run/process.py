@@ -61,6 +61,7 @@ class Process:
         self.term = Term()
         self.own_namespace: str = config.pod_namespace or own_namespace()
         self._namespaces: Namespaces = config.watch_namespaces or (None,)
+        self.streams = Streams(operator, self._namespaces, self._restored)
         self._started = False
         self._lasting: dict[Runnable, Supervised] = {}
         """Parts that run until the process stops, streams among them."""
@@ -156,8 +157,7 @@ class Process:
 
     def _assemble(self, client: Client) -> None:
         operator, pipeline = self.operator, Pipeline(self.operator.steps)
-        self.client = client
-        self.streams = Streams(client, operator, self._namespaces, self._restored)
+        self.client = self.streams.client = client
         reporter = f"{operator.group}/{operator.name}"
         self.recorder = EventRecorder(client, controller=reporter, instance=self.config.pod_name)
         self.tasks = PeriodicTasks(client, operator.tasks)

@@ -34,11 +34,12 @@ log = logging.getLogger("bonny.run.streams")
 class Streams:
     """The shared streams of `operator`, which watches `namespaces`."""
 
-    def __init__(
-        self, client: Client, operator: Operator, namespaces: Namespaces, on_restore: Callable[[Stream], None]
-    ) -> None:
+    def __init__(self, operator: Operator, namespaces: Namespaces, on_restore: Callable[[Stream], None]) -> None:
         """`on_restore` is called with the stream that noticed that the server was restored from a backup."""
-        self._client, self._operator, self._namespaces, self._on_restore = client, operator, namespaces, on_restore
+        self.client: Client
+        """Set before the first stream is made."""
+
+        self._operator, self._namespaces, self._on_restore = operator, namespaces, on_restore
         self._streams: dict[tuple[object, ...], Stream] = {}
 
     def __iter__(self) -> Iterator[Stream]:
@@ -48,7 +49,7 @@ class Streams:
         """The stream of a kind in a namespace, None for all."""
         name = (kind.api_version, kind.plural, namespace, kind.label_selector, kind.field_selector, kind.metadata_only)
         if name not in self._streams:
-            stream = Stream(self._client, kind, namespace=namespace, options=self._operator.watch_options)
+            stream = Stream(self.client, kind, namespace=namespace, options=self._operator.watch_options)
             stream.on_restore = self._on_restore
             self._streams[name] = stream
         return self._streams[name]

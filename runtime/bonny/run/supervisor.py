@@ -76,7 +76,7 @@ class Term:
         """Tasks that were cancelled; a task that is not done ignores it."""
 
     def begin(self, parts: Mapping[Stoppable, Restart]) -> None:
-        """Start `parts`. What is left of an earlier term has ended."""
+        """Start `parts`; nothing of an earlier term runs any more."""
         self._late.clear()
         self.parts = {part: Supervised(part, restart=restart) for part, restart in parts.items()}
 
