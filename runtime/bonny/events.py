@@ -29,6 +29,7 @@ from typing import Any, Final
 import msgspec
 
 from .client.api import Client
+from .client.clock import pause
 from .client.errors import Forbidden, Invalid, NotFound, Refusal, missing_rule
 from .core.backoff import Backoff
 from .core.series import Correlator, Series
@@ -145,9 +146,7 @@ class EventRecorder:
                 self._report()
             if not await self._send(now=time.monotonic()):
                 self._wake.clear()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(SWEEP_SECONDS):
-                        await self._wake.wait()
+                await pause(SWEEP_SECONDS, wake=self._wake)
 
     async def drain(self, *, seconds: float) -> None:
         """Send the remaining events, counts of series included; after `seconds` the rest is dropped and logged."""

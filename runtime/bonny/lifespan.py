@@ -11,19 +11,14 @@ You need it for systems outside of the cluster. You do not need it for requests 
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import logging
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any, ClassVar
 
-from .calling import call, report
 from .errors import OptionError
 from .naming import check_rules
 from .resource import Resource
-
-log = logging.getLogger("bonny.lifespan")
 
 
 class HasLifespan:
@@ -54,38 +49,3 @@ class HasLifespan:
         all that is open was closed. The end may take 2 s.
         """
         yield
-
-
-class Lifespan:
-    """The lifespan of one part, in a task of its own: entered at once, left by `leave`."""
-
-    def __init__(self, part: HasLifespan, stop: asyncio.Event) -> None:
-        """`stop` is set when it cannot be entered, or ends before `leave`."""
-        self.part = part
-        self.name = type(part).__name__
-        self.entered, self._leave = asyncio.Event(), asyncio.Event()
-        self._stop = stop
-        self.failed = False
-        self._task = asyncio.create_task(self._run(), name=f"lifespan of {self.name}")
-
-    async def _run(self) -> None:
-        try:
-            async with AsyncExitStack() as opened:
-                # One task enters and leaves it: task groups and timeouts of user code need that.
-                await call(opened.enter_async_context, self.part.lifespan(), seconds=self.part.timeout)
-                self.entered.set()
-                await self._leave.wait()
-        except Exception as error:  # noqa: BLE001  it ends the operator in order
-            then = "nothing: it was about to end" if self._leave.is_set() else "the operator stops"
-            report(log.error, "a lifespan failed", error, {"part": self.name, "then": then})
-        finally:
-            if not self._leave.is_set():
-                self.failed = True
-                self._stop.set()
-
-    def leave(self) -> asyncio.Task[None]:
-        """Close it; returns the task to wait for."""
-        self._leave.set()
-        if not self.entered.is_set():
-            self._task.cancel()
-        return self._task

@@ -120,8 +120,7 @@ def _print_settings(operator: Operator) -> None:
 
 def defaults(operator: Operator) -> Config:
     """The settings of an operator in an empty environment."""
-    watched = (own_namespace(),) if operator.watch == "namespace" else None
-    return Config(watch_namespaces=watched, grace=operator.grace)
+    return Config(watch_namespaces=operator.watched(own_namespace()), grace=operator.grace)
 
 
 def serve(operator: Operator, config: Config, cluster: Cluster, *, console: Form | None = None) -> int:
@@ -195,10 +194,10 @@ async def _serve(operator: Operator, config: Config, cluster: Cluster, stop: asy
     await process.run(stop)
     # Threads cannot be cancelled, and the interpreter would wait for them.
     threads.shutdown(wait=False, cancel_futures=True)
-    running_on = process.abandoned or not await _ended(THREADS)
+    running_on = process.term.abandoned or not await _ended(THREADS)
     if running_on:
         log.warning("abandoned a handler that ignored cancellation")
-    return process.failed, running_on
+    return process.lifespans.failed, running_on
 
 
 async def _ended(name: str) -> bool:

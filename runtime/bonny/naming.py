@@ -8,7 +8,6 @@ Each `check_` function returns its argument, or raises `UsageError` with the mis
 
 from __future__ import annotations
 
-import keyword
 import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -26,17 +25,12 @@ _WORD: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 # A segment of a path as apimachinery takes it (IsValidPathSegmentName), without blanks and of at most 253 characters.
 _SEGMENT: Final = re.compile(r"(?!\.\.?\Z)[^/%\x00-\x20\x7f]{1,253}")
 _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
-_VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
+VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 
 # The API server refuses CRDs in these groups unless they carry an approval of the Kubernetes project (KEP 1111).
 RESERVED_GROUPS: Final = ("k8s.io", "kubernetes.io")
 APPROVAL: Final = "api-approved.kubernetes.io"
 """The annotation with that approval."""
-
-# Names that generated modules import from the runtime: a class of the same name would hide the import.
-RESERVED_KINDS: Final = frozenset(
-    ("Axn", "Controller", "Kind", "Operator", "Owned", "Resource", "Scope", "WithConditions", "WithObservedGeneration")
-) | frozenset(("Column", "Condition", "Field", "Model", "PreserveUnknown", "Rule", "Spec", "Status", "Version"))
 
 
 class Names(NamedTuple):
@@ -76,32 +70,13 @@ def camel_case(name: str) -> str:
     return head + "".join(part[:1].upper() + part[1:] for part in rest)
 
 
-def module_to_kind(module: str) -> str:
-    """The kind for a module's name: `widgets_operator.api.v1.cron_tab` gives `CronTab`."""
-    name = camel_case(module.rpartition(".")[2])
-    return name[:1].upper() + name[1:]
-
-
-def module_version(module: str) -> str:
-    """The version in a dotted path: `App.V1Alpha1.Widget` gives `v1alpha1`; `v1` where it has none."""
-    versions = (part.lower() for part in module.split("."))
-    return next((version for version in versions if _VERSION.fullmatch(version)), "v1")
-
-
 def check_kind(kind: str, what: str = "kind", *, example: str = "CronTab") -> str:
-    """A kind that the API server accepts and Python can define as a class; `what` and `example` adapt the message to
-    other classes that follow the same rule."""
+    """A kind that the API server accepts; `what` and `example` adapt the message to other names that follow the same
+    rule."""
     if not _KIND.fullmatch(kind) or len(kind) > KIND_LENGTH:
         raise UsageError(
             f"{kind[:60]!r} is not a {what}: use CamelCase, an upper-case letter and then letters and digits, "
             f"{KIND_LENGTH} at most, for example {example}"
-        )
-    if keyword.iskeyword(kind):
-        raise UsageError(f"{kind[:60]!r} cannot be a {what} here: it is a keyword of Python; use for example My{kind}")
-    if kind in RESERVED_KINDS:
-        raise UsageError(
-            f"{kind[:60]!r} cannot be a {what} here: a class of the runtime has this name; "
-            f"use a longer one, for example My{kind}"
         )
     return kind
 
@@ -119,7 +94,7 @@ def check_plural(plural: str, what: str = "plural", *, example: str = "crontabs"
 
 def check_version(version: str) -> str:
     """An API version in the form that Kubernetes can sort by stability."""
-    if not _VERSION.fullmatch(version) or len(version) > LABEL_LENGTH:
+    if not VERSION.fullmatch(version) or len(version) > LABEL_LENGTH:
         raise UsageError(
             f"{version[:60]!r} is not an API version: use v and a number, then alpha or beta and a number for unstable "
             "ones, for example v1, v1beta1 or v2alpha1"

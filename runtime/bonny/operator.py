@@ -170,7 +170,16 @@ class Operator:
         An operator with `watch="namespace"` may be installed once in each namespace, so the name has the namespace in
         it.
         """
-        return name if self.watch == "all" else f"{name}.{namespace}"
+        return f"{name}.{namespace}" if self.namespaced else name
+
+    @property
+    def namespaced(self) -> bool:
+        """Whether it watches only the namespace in which it runs."""
+        return self.watch == "namespace"
+
+    def watched(self, namespace: str) -> tuple[str, ...] | None:
+        """The namespaces that it watches when it runs in `namespace`; None: all."""
+        return (namespace,) if self.namespaced else None
 
     def finalizers(self, controller: type[Controller[Any]]) -> tuple[str, ...]:
         """The finalizers that it keeps on the objects of that controller."""

@@ -20,13 +20,13 @@ import uvloop
 from bonny.client import transport
 from bonny.client.config import Connection
 from bonny.client.errors import Unreachable
-from bonny.client.http import connection, pool
+from bonny.client.http import connection, dial
 from bonny.client.transport import Transport
 from bonny_dev.sandbox import Sandbox
 from tests.support import aiohttp_transport
 
 TRANSPORTS: Final[dict[str, Callable[..., Any]]] = {"ours": Transport, "aiohttp": aiohttp_transport.Transport}
-MODULES: Final[tuple[ModuleType, ...]] = (transport, connection, pool, aiohttp_transport)
+MODULES: Final[tuple[ModuleType, ...]] = (transport, connection, dial, aiohttp_transport)
 
 # With uvloop only the runtime's own: the reference would show nothing more.
 LOOPS: Final[dict[str, Callable[[], asyncio.AbstractEventLoop]]] = {

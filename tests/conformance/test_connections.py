@@ -19,7 +19,7 @@ import pytest
 from bonny.client import clock
 from bonny.client.config import Connection
 from bonny.client.errors import Unreachable
-from bonny.client.http.pool import IDLE_SECONDS
+from bonny.client.http.dial import IDLE_SECONDS
 from bonny.client.transport import Transport
 from tests.conformance.conftest import LINUX, PATIENCE, SECRET, refused, until
 from tests.support.certificates import Authority, Pair

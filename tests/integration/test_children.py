@@ -114,7 +114,7 @@ def test_a_handler_gets_no_list_without_the_child_that_it_made_however_late_the_
             Fault(Stall(), on=lambda request: request.is_watch and "configmaps" in request.path, times=None)
         )
         proxy.cut_all()
-        sandbox.eventually(lambda: stalled.hits > 0 and all(map(is_current, at_work.process.streams.values())))
+        sandbox.eventually(lambda: stalled.hits > 0 and all(map(is_current, at_work.process.streams)))
 
         spec(sandbox, "t1", namespace, size=5)
 

@@ -370,7 +370,7 @@ class Scene:
         watchers = [
             stream for server in self.process.servers if isinstance(server, Watcher) for stream in server.streams
         ]
-        for stream in (*self.process.streams.values(), *watchers):
+        for stream in (*self.process.streams, *watchers):
             assert (str(stream), stream.lists, dict(stream.errors), stream.error) == (str(stream), 1, {}, None)
         records = self._caplog.records
         assert [known.getMessage() for known in records if known.levelno >= logging.ERROR] == []

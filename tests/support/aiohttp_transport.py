@@ -41,7 +41,7 @@ CLOSE_SECONDS: Final = 1.0
 KEEPALIVE_IDLE: Final = 30
 KEEPALIVE_INTERVAL: Final = 10
 KEEPALIVE_COUNT: Final = 3
-# See `bonny.client.http.pool`; the default of 15 s is too long.
+# See `bonny.client.http.dial`; the default of 15 s is too long.
 IDLE_SECONDS: Final = 5.0
 # As of the runtime's own.
 LONGEST_HEAD: Final = 256 * 1024

@@ -17,7 +17,7 @@ from bonny_dev.tasks.generators import plan_webhook
 from bonny_dev.tasks.options import NewKind
 from tests.support.generating import run_task, state
 
-CRYPTOGRAPHY = "cryptography>=46,<51"
+PACKAGES = ["cryptography>=46,<51", "uvicorn>=0.38,<1"]
 FILES = (
     "src/widgets_operator/controllers/gadget_admission.py",
     "tests/integration/test_gadget_admission.py",
@@ -51,10 +51,10 @@ def test_a_webhook_of_an_own_kind_comes_with_its_tests_and_its_extra(
     assert {name for name in added if not name.startswith(("vendor/bonny/webhooks/", "vendor/bonny/tls/"))} == {*FILES}
     extras, chosen = pyproject((gadgets / "pyproject.toml").read_text("utf-8"))
     assert sorted(chosen) == ["fast", "scheduler", "webhooks"]
-    assert extras["webhooks"] == [CRYPTOGRAPHY]
+    assert extras["webhooks"] == PACKAGES
     assert "class GadgetAdmission(Admission[Gadget]):" in after[FILES[0]]
     assert re.search(
-        r"^added the extra webhooks: 1\d{3} lines in vendor/bonny, and cryptography in the image$", said, re.M
+        r"^added the extra webhooks: 1\d{3} lines in vendor/bonny, and cryptography, uvicorn in the image$", said, re.M
     )
     assert run_task(gadgets, "gen-webhook Gadget") == 0
     assert "nothing to do" in capsys.readouterr().out

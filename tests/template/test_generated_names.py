@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import bonny
 from bonny.errors import UsageError
-from bonny.naming import RESERVED_KINDS
+from bonny_dev.naming import RESERVED_KINDS
 from bonny_dev.project import Project
 from bonny_dev.tasks.generate import plan_kind
 from bonny_dev.tasks.generators import plan_controller_of, plan_reconciler, plan_scheduler, plan_task

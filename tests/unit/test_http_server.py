@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from bonny import Kind, Operator
-from bonny.run.http_server import HttpServer, Message, Send, ServerOptions
 from bonny.tls import server as tls_server
+from bonny.tls.http_server import HttpServer, Message, Send, ServerOptions
 from bonny.tls.server import TlsServer
 from bonny.webhooks import Admission, Review
 from bonny.webhooks.app import WebhookApp
@@ -196,6 +196,13 @@ async def test_an_idle_connection_is_closed_at_last() -> None:
         async with connected(server) as used:
             assert (await used.post()).status == 200
             assert await used.closed() == b""
+
+
+async def test_a_request_that_stops_after_an_earlier_answer_is_cut_off() -> None:
+    async with serving(options=replace(WEBHOOKS, answer=0.2)) as server, connected(server) as client:
+        assert (await client.post()).status == 200
+        client.writer.write(b"POST /val")
+        assert await client.closed() == b""
 
 
 def test_a_client_never_uses_a_connection_that_the_server_is_about_to_close() -> None:

@@ -14,7 +14,7 @@ from bonny import Axn, Controller, Kind, Operator, Reconciler, Resource, Watcher
 from bonny.client.config import Connection
 from bonny.errors import OptionError, UsageError
 from bonny.lifespan import HasLifespan
-from bonny.run import process as process_module
+from bonny.run import lifespans
 from bonny.run.config import Config
 from bonny.run.process import Process
 from bonny.scheduler import Scheduler
@@ -98,14 +98,14 @@ def process(*parts: Any) -> Process:
 async def test_each_part_is_entered_before_anything_is_watched_and_left_at_the_stop() -> None:
     made, stop = process(Maps, Rounds, Watches, Chooses), asyncio.Event()
     running = asyncio.create_task(made.run(stop))
-    await until(lambda: made._streams)
+    await until(lambda: made._lasting)
     entered = list(heard)
     stop.set()
     await running
 
     assert sorted(entered) == [f"{name} enters" for name in ("Chooses", "Maps", "Rounds", "Watches")]
     assert sorted(heard[4:]) == [f"{name} leaves" for name in ("Chooses", "Maps", "Rounds", "Watches")]
-    assert not made.failed
+    assert not made.lifespans.failed
 
 
 async def test_a_part_is_left_after_its_last_handler_and_the_work_of_the_term() -> None:
@@ -117,8 +117,9 @@ async def test_a_part_is_left_after_its_last_handler_and_the_work_of_the_term() 
 
         async def reconcile(self, resource: Resource) -> None:
             heard.append("begins")
-            await made._stop.wait()
-            await asyncio.sleep(0)
+            await made.lifespans.stop.wait()
+            for _ in range(20):  # longer than it takes to close what nothing uses
+                await asyncio.sleep(0)
             heard.append("ends")
 
     made, stop = process(Busy), asyncio.Event()
@@ -146,13 +147,13 @@ async def test_what_cannot_be_opened_stops_the_operator_with_one_line_and_nothin
     before = asyncio.all_tasks()
     await made.run(stop)
 
-    assert made.failed
+    assert made.lifespans.failed
     assert sorted(heard) == ["Fails enters", "Maps enters", "Maps leaves"]
     (line,) = [vars(each) for each in caplog.records if each.levelno >= logging.WARNING]
     assert line["message"] == "a lifespan failed"
     assert (line["part"], line["error"], line["then"]) == ("Fails", "nobody listens", "the operator stops")
     assert line["exc_info"][0] is ConnectionRefusedError
-    assert made._streams == {}, "nothing was watched"
+    assert made._lasting == {}, "nothing was watched"
     assert asyncio.all_tasks() == before
 
 
@@ -180,7 +181,7 @@ async def test_an_opening_that_hangs_has_the_timeout_of_the_class(caplog: pytest
     made = process(Hangs)
     await made.run(asyncio.Event())
 
-    assert made.failed
+    assert made.lifespans.failed
     (line,) = [vars(each) for each in caplog.records if each.message == "a lifespan failed"]
     assert line["error"] == "the handler did not return within 0.01 s"
 
@@ -199,8 +200,8 @@ async def test_a_stop_does_not_wait_for_an_opening() -> None:
     stop.set()
     await running
 
-    assert not made.failed, "a stop is not a failure"
-    assert made._streams == {}
+    assert not made.lifespans.failed, "a stop is not a failure"
+    assert made._lasting == {}
 
 
 async def test_a_lifespan_that_ends_by_itself_stops_the_operator(caplog: pytest.LogCaptureFixture) -> None:
@@ -224,11 +225,11 @@ async def test_a_lifespan_that_ends_by_itself_stops_the_operator(caplog: pytest.
 
     made = process(Keeps)
     running = asyncio.create_task(made.run(asyncio.Event()))
-    await until(lambda: made._streams)
+    await until(lambda: made._lasting)
     lost.set()
     await running
 
-    assert made.failed
+    assert made.lifespans.failed
     assert "a lifespan failed" in [each.message for each in caplog.records]
 
 
@@ -239,17 +240,17 @@ async def test_what_fails_at_the_end_is_logged_and_is_not_a_failure(caplog: pyte
 
     made, stop = process(Breaks), asyncio.Event()
     running = asyncio.create_task(made.run(stop))
-    await until(lambda: made._streams)
+    await until(lambda: made._lasting)
     stop.set()
     await running
 
-    assert not made.failed
+    assert not made.lifespans.failed
     (line,) = [vars(each) for each in caplog.records if each.message == "a lifespan failed"]
     assert (line["error"], line["then"]) == ("gone already", "nothing: it was about to end")
 
 
 async def test_a_closing_that_hangs_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_module, "LEAVE_SECONDS", 0.01)
+    monkeypatch.setattr(lifespans, "LEAVE_SECONDS", 0.01)
 
     class Hangs(Maps):
         async def closing(self) -> None:
@@ -260,7 +261,7 @@ async def test_a_closing_that_hangs_is_cancelled(monkeypatch: pytest.MonkeyPatch
 
     made, stop = process(Hangs), asyncio.Event()
     running = asyncio.create_task(made.run(stop))
-    await until(lambda: made._streams)
+    await until(lambda: made._lasting)
     stop.set()
     await running
 
@@ -270,7 +271,7 @@ async def test_a_closing_that_hangs_is_cancelled(monkeypatch: pytest.MonkeyPatch
 async def test_a_run_that_is_cancelled_leaves_what_it_entered() -> None:
     made = process(Maps)
     running = asyncio.create_task(made.run(asyncio.Event()))
-    await until(lambda: made._streams)
+    await until(lambda: made._lasting)
     running.cancel()
     await asyncio.wait([running])
 
@@ -281,24 +282,24 @@ async def test_the_servers_of_a_new_term_have_lifespans_of_their_own() -> None:
     """A server has an instance for each term; a controller has one for the process."""
     made = process(Maps, Rounds)
     made._assemble(await _client())
-    made._stop = asyncio.Event()
-    await made._enter([*made._controllers, *made.servers])
+    made.lifespans.stop = asyncio.Event()
+    await made.lifespans.enter([*made._controllers, *made.servers])
     await made._renew_servers()
 
     assert sorted(heard[:2]) == ["Maps enters", "Rounds enters"]
     assert heard[2:] == ["Rounds leaves", "Rounds enters"]
-    await made._leave()
+    await made.lifespans.leave()
     assert sorted(heard[4:]) == ["Maps leaves", "Rounds leaves"]
 
 
 async def test_a_new_term_without_servers_leaves_nothing() -> None:
     made = process(Maps)
     made._assemble(await _client())
-    made._stop = asyncio.Event()
-    await made._enter(made._controllers)
+    made.lifespans.stop = asyncio.Event()
+    await made.lifespans.enter(made._controllers)
     await made._renew_servers()
     assert heard == ["Maps enters"]
-    await made._leave()
+    await made.lifespans.leave()
 
 
 async def _client() -> Any:

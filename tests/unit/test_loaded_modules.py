@@ -181,7 +181,8 @@ serve(operator, config, InCluster("https://127.0.0.1:1", Path(os.environ["KUBECO
 def test_an_operator_in_a_cluster_loads_no_client_of_the_official_library(loop: str, tmp_path: Path) -> None:
     loaded = loaded_in_a_cluster(loop, tmp_path)
 
-    assert {"bonny.run.metrics", "bonny.run.leader", "uvicorn.config"} <= loaded
+    assert {"bonny.run.metrics", "bonny.run.leader", "bonny.run.probes"} <= loaded
+    assert "uvicorn" not in loaded
     assert sorted(name for name in loaded if name.partition(".")[0] == "kubernetes") == []
     assert ("uvloop" in loaded) == (loop == "uvloop")
 

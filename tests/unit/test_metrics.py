@@ -288,7 +288,7 @@ def test_the_last_handling_of_each_bucket_leads_to_its_trace_and_only_openmetric
 
 async def test_a_scrape_does_not_hold_the_loop_however_many_objects_and_keys_there_are() -> None:
     process = await assembled()
-    queue, store = process.workers[0].router.queue, next(iter(process.streams.values())).store
+    queue, store = process.workers[0].router.queue, next(iter(process.streams)).store
     item = decode_item(b'{"metadata":{"name":"one","namespace":"n","uid":"u","resourceVersion":"1"}}')
     store._items = {Key("n", str(number)): item for number in range(MANY)}
     for number in range(MANY):
@@ -308,7 +308,7 @@ def timed(process: Process) -> float:
 
 
 async def test_the_bytes_of_a_store_are_those_of_its_objects() -> None:
-    store = next(iter((await assembled()).streams.values())).store
+    store = next(iter((await assembled()).streams)).store
 
     def item(name: str, version: int, size: int) -> Any:
         meta = f'"name":"{name}","namespace":"n","uid":"{name}","resourceVersion":"{version}"'

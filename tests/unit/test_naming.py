@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bonny import naming
 from bonny.errors import UsageError
-from bonny_dev.naming import check_image, snake_case
+from bonny_dev.naming import check_class, check_image, module_to_kind, module_version, snake_case
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_the_wire_name_of_an_attribute_is_camel_case(attribute: str, wire: str) 
 
 
 def test_a_module_tells_its_kind_and_its_version() -> None:
-    assert naming.module_to_kind("widgets_operator.api.v1.cron_tab") == "CronTab"
-    assert naming.module_version("widgets_operator.api.v2beta1.cron_tab") == "v2beta1"
-    assert naming.module_version("App.Controllers.V1Alpha1.Widget") == "v1alpha1"
-    assert naming.module_version("V1Alpha1") == "v1alpha1"
+    assert module_to_kind("widgets_operator.api.v1.cron_tab") == "CronTab"
+    assert module_version("widgets_operator.api.v2beta1.cron_tab") == "v2beta1"
+    assert module_version("App.Controllers.V1Alpha1.Widget") == "v1alpha1"
+    assert module_version("V1Alpha1") == "v1alpha1"
 
 
 def test_a_module_without_a_version_is_v1() -> None:
-    assert naming.module_version("widgets_operator.controllers.widget") == "v1"
+    assert module_version("widgets_operator.controllers.widget") == "v1"
 
 
 @pytest.mark.parametrize("kind", ["Widget", "W", "HTTPRoute", "W" + "a" * 58, "AllowList"])
@@ -93,13 +93,13 @@ def test_a_kind_that_is_not_camel_case_is_refused_with_the_rule(kind: str) -> No
 @pytest.mark.parametrize("kind", ["None", "True", "False"])
 def test_a_kind_that_python_cannot_define_is_refused(kind: str) -> None:
     with pytest.raises(UsageError, match=f"a keyword of Python; use for example My{kind}"):
-        naming.check_kind(kind)
+        check_class(kind)
 
 
 @pytest.mark.parametrize("kind", ["Version", "Spec", "Controller", "Field"])
 def test_a_kind_that_would_hide_a_class_of_the_runtime_is_refused(kind: str) -> None:
     with pytest.raises(UsageError, match="a class of the runtime has this name"):
-        naming.check_kind(kind)
+        check_class(kind)
 
 
 @pytest.mark.parametrize("plural", ["widgets", "w", "cron-tabs", "s3buckets", "a" * 63])

@@ -11,7 +11,7 @@ from bonny.engine.router import Router
 from bonny.engine.stream import Stream
 from bonny.kinds import Kind, Owned, Scope
 from bonny.resource import Resource
-from bonny.run.orphans import Orphan, find_orphans
+from bonny.run.streams import Orphan, find_orphans
 from tests.support.core import line, page, status, thing
 
 WIDGET = Kind("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED)

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from bonny import telemetry
 from bonny.client.api import Client
+from bonny.client.clock import pause
 from bonny.client.errors import NotLeading
 from bonny.errors import OptionError
 from bonny.run.supervisor import ended
-from bonny.servers import ticks
 from bonny.servers.periodic import REMEMBERED_HALTS, Next, PeriodicTask, PeriodicTasks, Stop, TaskRun
 from bonny.servers.ticks import next_tick
 from bonny_dev.sandbox.guard import Guard
@@ -553,7 +553,7 @@ def test_after_sigstop_over_three_intervals_it_runs_once_and_then_on_time(tmp_pa
 
 async def test_a_cancellation_that_comes_as_a_pause_ends_is_not_lost() -> None:
     wake = asyncio.Event()
-    task = asyncio.create_task(ticks.pause(time.monotonic() + 60.0, wake=wake))
+    task = asyncio.create_task(pause(60.0, wake=wake))
     await asyncio.sleep(0)
 
     wake.set()

@@ -21,10 +21,10 @@ from bonny.metrics_auth.scrapers import Scrapers
 from bonny.metrics_auth.server import SERVER as SECURE_METRICS
 from bonny.metrics_auth.server import MetricsRun
 from bonny.run.config import Config
-from bonny.run.http_server import PROBES, HttpServer, ServerOptions
-from bonny.run.probes import Pages, Report
+from bonny.run.probes import LIMITS, Limits, Pages, Probes, Report
 from bonny.run.process import Process
 from bonny.tls import server as tls_server
+from bonny.tls.http_server import ServerOptions
 from bonny.tls.server import TlsServer
 from bonny.webhooks.app import MOST_BYTES, WebhookApp
 from bonny.webhooks.memory import MOST_MEMORY
@@ -40,7 +40,7 @@ OPERATOR = Operator(name="op", group="example.com", controllers=[Reviews])
 PAGES = Pages({"/healthz": lambda: Report(True, ())}, lambda _: (b"up 1\n", "text/plain"))
 
 
-def secure_metrics(options: ServerOptions, context: ssl.SSLContext) -> HttpServer:
+def secure_metrics(options: ServerOptions, context: ssl.SSLContext) -> TlsServer:
     process: Any = Process(OPERATOR, Config(http_host="127.0.0.1"), SimpleNamespace())
     process.client, process.exposition = SimpleNamespace(), PAGES.metrics
     run = MetricsRun(process)
@@ -48,9 +48,24 @@ def secure_metrics(options: ServerOptions, context: ssl.SSLContext) -> HttpServe
     return TlsServer(run._serve, "127.0.0.1", 0, options, context=context)
 
 
+def probes(options: ServerOptions, _: ssl.SSLContext) -> Probes:
+    connections = min(options.connections, options.unanswered_bytes // options.request_bytes)
+    return Probes(PAGES, "127.0.0.1", 0, Limits(options.request_bytes, options.answer, connections))
+
+
+# The limits of the probes by their names elsewhere. Unanswered bytes are bounded by the number of connections.
+PROBES = ServerOptions(
+    "the probes",
+    "BONNY_HTTP_PORT",
+    request_bytes=LIMITS.request_bytes,
+    answer=LIMITS.seconds,
+    request=LIMITS.seconds,
+    unanswered_bytes=LIMITS.request_bytes * LIMITS.connections,
+    connections=LIMITS.connections,
+)
 # The options, the server, and a request with its status.
-PORTS: dict[str, tuple[ServerOptions, Callable[[ServerOptions, ssl.SSLContext], HttpServer], str, int]] = {
-    "probes": (PROBES, lambda options, _: HttpServer(PAGES, "127.0.0.1", 0, options), "GET /healthz", 200),
+PORTS: dict[str, tuple[ServerOptions, Callable[[ServerOptions, ssl.SSLContext], TlsServer | Probes], str, int]] = {
+    "probes": (PROBES, probes, "GET /healthz", 200),
     "secure metrics": (SECURE_METRICS, secure_metrics, "GET /metrics", 401),
     "webhooks": (
         WEBHOOKS,
@@ -69,10 +84,14 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 class Port:
     """A running server, and what its clients do."""
 
-    def __init__(self, server: HttpServer, trust: ssl.SSLContext | None, line: str, status: int) -> None:
+    def __init__(self, server: TlsServer | Probes, trust: ssl.SSLContext | None, line: str, status: int) -> None:
         self.server, self._trust, self._line, self._status = server, trust, line, status
-        self.connections: Any = server._state.connections
         self.writers: list[asyncio.StreamWriter] = []
+
+    @property
+    def connections(self) -> list[Any]:
+        own = self.server.connections.values() if isinstance(self.server, Probes) else self.server._state.connections
+        return list(own)
 
     @property
     def received(self) -> int:
@@ -195,7 +214,7 @@ async def test_garbage_is_neither_answered_by_an_error_nor_logged(
 def test_the_documentation_has_the_limits_of_each_port(client: str, options: ServerOptions, more: list[str]) -> None:
     table = (Path(__file__).parents[2] / "docs" / "security.md").read_text("utf-8")
     (row,) = [line for line in table.splitlines() if line.startswith(f"| {client} |")]
-    figures = [f"{options.unanswered_bytes >> 20} MiB", f"more than {options.connections} connections", *more]
+    figures = [f"{options.unanswered_bytes / 2**20:.2g} MiB", f"more than {options.connections} connections", *more]
     if options is not WEBHOOKS:  # there the app refuses a smaller one with a text
         figures += [f"{options.request_bytes >> 10} KiB", f"{options.answer:g} s"]
     assert [figure for figure in figures if not re.search(rf"\b{figure}\b", row)] == []

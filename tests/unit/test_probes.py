@@ -8,16 +8,14 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from types import SimpleNamespace
 
 import pytest
 
 from bonny.errors import UsageError
-from bonny.run import http_server
-from bonny.run.http_server import PROBES, HttpServer, ServerOptions
-from bonny.run.probes import Pages, Report
+from bonny.run import probes as probes_module
+from bonny.run.probes import LIMITS, Limits, Pages, Probes, Report
 
 pytestmark = pytest.mark.both_loops
 
@@ -31,10 +29,10 @@ async def serving(
     report: Callable[[], Report] = lambda: Report(True, ()),
     metrics: bytes = b"up 1\n",
     host: str = "127.0.0.1",
-    options: ServerOptions = PROBES,
-) -> AsyncIterator[HttpServer]:
+    limits: Limits = LIMITS,
+) -> AsyncIterator[Probes]:
     reports = {"/healthz": report, "/readyz": report}
-    probes = HttpServer(Pages(reports, lambda accept: (metrics, accept or "text/plain")), host, 0, options)
+    probes = Probes(Pages(reports, lambda accept: (metrics, accept or "text/plain")), host, 0, limits)
     await probes.start()
     try:
         async with asyncio.timeout(PATIENCE):
@@ -73,7 +71,7 @@ class Client:
 
 
 @asynccontextmanager
-async def connected(probes: HttpServer) -> AsyncIterator[Client]:
+async def connected(probes: Probes) -> AsyncIterator[Client]:
     client = Client(*await asyncio.open_connection("127.0.0.1", probes.port))
     try:
         yield client
@@ -168,7 +166,7 @@ async def test_the_probes_listen_on_an_address_or_a_name(host: str) -> None:
 async def test_a_busy_port_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        probes = HttpServer(Pages({}, lambda _: (b"", "")), "127.0.0.1", port, PROBES)
+        probes = Probes(Pages({}, lambda _: (b"", "")), "127.0.0.1", port)
         with pytest.raises(UsageError) as refused:
             await probes.start()
     assert str(refused.value).startswith(f"port {port} for the probes is not free (")
@@ -201,13 +199,13 @@ async def test_a_request_without_end_is_cut_off(begin: bytes, more: bytes) -> No
 
 @pytest.mark.parametrize("sent", [b"", b"GET /heal", GET % b"/healthz" + b"GET /", (GET % b"/healthz") * 2])
 async def test_a_connection_without_a_complete_answer_for_too_long_is_closed(sent: bytes) -> None:
-    async with serving(options=replace(PROBES, answer=0.1)) as probes, connected(probes) as client:
+    async with serving(limits=LIMITS._replace(seconds=0.1)) as probes, connected(probes) as client:
         client.writer.write(sent)
         assert (await client.closed()).count(b"ok\n") in (sent.count(b"healthz"), 0)
 
 
 async def test_a_client_that_drips_its_request_is_closed() -> None:
-    async with serving(options=replace(PROBES, answer=0.2)) as probes, connected(probes) as client:
+    async with serving(limits=LIMITS._replace(seconds=0.2)) as probes, connected(probes) as client:
         client.writer.write(b"GET /healthz HTTP/1.1\r\n")
         dripping = asyncio.create_task(client.repeat(b"a: b\r\n", pause=0.02))
         assert await client.closed() == b""
@@ -216,21 +214,21 @@ async def test_a_client_that_drips_its_request_is_closed() -> None:
 
 async def test_a_client_that_does_not_read_is_closed() -> None:
     async with (
-        serving(metrics=b"a" * 2**26, options=replace(PROBES, answer=0.2)) as probes,
+        serving(metrics=b"a" * 2**26, limits=LIMITS._replace(seconds=0.2)) as probes,
         connected(probes) as client,
     ):
         client.writer.write(GET % b"/metrics")
         await client.reader.readexactly(1)
         async with connected(probes) as other:
             assert (await other.answer(GET % b"/healthz")).status == 200
-        while probes._state.connections:  # noqa: ASYNC110  uvicorn sends no notification
+        while probes.connections:  # noqa: ASYNC110  the server sends no notification
             await asyncio.sleep(0.01)
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
             await client.reader.readexactly(2**26)
 
 
 async def test_of_too_many_connections_the_oldest_is_closed() -> None:
-    async with serving(options=replace(PROBES, connections=3)) as probes, contextlib.AsyncExitStack() as open_ones:
+    async with serving(limits=LIMITS._replace(connections=3)) as probes, contextlib.AsyncExitStack() as open_ones:
         first, second, third = [await open_ones.enter_async_context(connected(probes)) for _ in range(3)]
         for client in (second, third, first):
             assert (await client.answer(GET % b"/healthz")).status == 200
@@ -264,7 +262,7 @@ async def test_the_end_does_not_wait_for_idle_connections() -> None:
             half.writer.write(b"GET /heal")
             assert (await idle.answer(GET % b"/healthz")).status == 200
             began = asyncio.get_running_loop().time()
-        assert asyncio.get_running_loop().time() - began < http_server.STOP_SECONDS
+        assert asyncio.get_running_loop().time() - began < probes_module.STOP_SECONDS
         for client in (idle, silent, half):
             assert await client.closed() == b""
         with pytest.raises(ConnectionError):
@@ -283,7 +281,7 @@ async def test_an_answer_that_is_being_sent_ends_before_the_server_does() -> Non
 
 
 async def test_a_client_that_does_not_read_delays_the_end_by_a_second_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "STOP_SECONDS", 0.2)
+    monkeypatch.setattr(probes_module, "STOP_SECONDS", 0.2)
     async with contextlib.AsyncExitStack() as open_ones:
         async with serving(metrics=b"a" * 2**26) as probes:
             client = await open_ones.enter_async_context(connected(probes))

@@ -30,6 +30,7 @@ from bonny.engine.worker import STUCK_SECONDS
 from bonny.errors import UsageError
 from bonny.kinds import List
 from bonny.resource import Key, Resource
+from bonny.run import supervisor
 from bonny.run.config import Config
 from bonny.run.probes import Report
 from bonny.run.process import Process
@@ -146,7 +147,7 @@ async def test_a_reconciler_whose_slots_are_all_held_for_long_makes_the_operator
     made._assemble(Client(cast("Any", None), user_agent="tests"))
     (server,) = made.servers
     assert isinstance(server, Hangs)
-    made._term = {server: Supervised(server)}
+    made.term.parts = {server: Supervised(server)}
     try:
         await until(lambda: len(server._held) == 2)
         assert made.health().ok, "they began just now"
@@ -177,9 +178,9 @@ async def test_a_stop_after_a_lost_term_knows_what_ignores_its_cancellation(monk
     await made._end_term(grace=0.0)
     await made._finish()
 
-    assert made.abandoned
+    assert made.term.abandoned
     go_on.set()
-    await until(lambda: not made.abandoned)
+    await until(lambda: not made.term.abandoned)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,7 @@ async def test_a_stream_is_stuck_a_minute_after_its_longest_request_or_wait(
     """Regression: with watches of more than five minutes, a quiet cluster got its operator killed by the probe."""
     made = process(timeout=timeout)
     made._assemble(cast("Any", None))
-    (stream,) = made.streams.values()
+    (stream,) = made.streams
 
     stream.last_contact = time.monotonic() - silent
 
@@ -287,19 +288,18 @@ async def test_a_replica_does_not_stand_down_while_a_thread_of_its_term_runs(mon
     leave = threading.Event()
     thread = threading.Thread(target=leave.wait, name=HANDLER_THREAD)
     thread.start()
-    still_working = Process._still_working.fget
-    assert still_working is not None
+    working = vars(supervisor.Term)["working"].fget
 
-    def look(process: Process) -> bool:
+    def look(parts: supervisor.Term) -> bool:
         nonlocal looked
         looked += 1
-        return bool(still_working(process))
+        return bool(working(parts))
 
-    monkeypatch.setattr(Process, "_still_working", property(look))
+    monkeypatch.setattr(supervisor.Term, "working", property(look))
     serving = asyncio.create_task(made._serve(stop))
     try:
         async with asyncio.timeout(10):
-            while not made._term:  # noqa: ASYNC110  the term begins
+            while not made.term.parts:  # noqa: ASYNC110  the term begins
                 await asyncio.sleep(0.01)
             term.lost.set()
             while looked < 5:  # noqa: ASYNC110  it has looked several times, and the thread was there each time
@@ -327,7 +327,7 @@ async def test_a_standby_forgets_a_deletion_after_two_leases_and_a_leader_never(
     made.operator.lease = cast("Any", SimpleNamespace(lease_duration=0.02))
     made._assemble(cast("Any", None))
     made._leadership = cast("Any", term := Term(won=False))
-    (worker,), (stream,) = made.workers, made.streams.values()
+    (worker,), (stream,) = made.workers, made.streams
     records = worker.router.records
     await lists(stream, thing("a"), thing("b"))
     serving = asyncio.create_task(made._serve(stop))
@@ -337,8 +337,8 @@ async def test_a_standby_forgets_a_deletion_after_two_leases_and_a_leader_never(
         await until(lambda: not records.tombstones(Key("default", "a")))
 
         term.won.set()
-        await until(lambda: made._term)
-        await cancelled([each.task for each in made._term.values()])
+        await until(lambda: made.term.parts)
+        await cancelled([each.task for each in made.term.parts.values()])
         await deleted(stream, thing("b", version=12))
         await asyncio.sleep(0.2)  # ten leases
         assert records.tombstones(Key("default", "b"))
@@ -401,7 +401,7 @@ async def test_a_restore_that_one_stream_notices_makes_all_others_list_again_onc
     operator = Operator(name="op", group="example.com", controllers=[Parents, Pods], watch_options=Pods.watch_options)
     made, server = Process(operator, Config(http_host="127.0.0.1", http_port=0), Nowhere()), Backup()
     made._assemble(cast("Any", server))
-    made._streams = {stream: Supervised(stream) for stream in made.streams.values()}
+    made._lasting = {stream: Supervised(stream) for stream in made.streams}
     made._begin_term()
     streams = {stream.kind.plural: stream for stream in made._all_streams()}
     try:

@@ -153,7 +153,7 @@ async def test_a_process_serves_metrics_over_tls_alone_and_is_no_less_ready_with
         with pytest.raises((ssl.SSLError, ConnectionError)):  # asyncio, uvloop
             await exchange(served.server.port, plain, authority)
         assert served.certificate.problem in process.readiness().lines
-        assert [str(part) for part in process._term] == ["the metrics certificates", "ConfigMaps"]
+        assert [str(part) for part in process.term.parts] == ["the metrics certificates", "ConfigMaps"]
 
         show(served, authority)
         head, body = await exchange(served.server.port, plain, authority)

@@ -364,7 +364,7 @@ async def test_a_process_answers_before_its_first_list_and_is_ready_with_a_certi
         put(tmp_path, authority.issue("one"))
         await until(lambda: webhooks.ready)
         assert not any(line.startswith(red) for line in process.readiness().lines)
-        assert not any(stream.synced for stream in process.streams.values())
+        assert not any(stream.synced for stream in process.streams)
         status, _, (_, writer) = await post(process, authority)
         writer.transport.abort()
         assert status == 200

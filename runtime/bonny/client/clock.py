@@ -1,12 +1,15 @@
-"""Clock: a monotonic clock that also runs while the machine is suspended, for deadlines of writes; and the time of day.
+"""Clock: a monotonic clock that also runs while the machine is suspended, for deadlines of writes; the time of day; a
+pause that an event ends.
 
 You need `clock` for the lease and for writes within its term. For durations and waits `time.monotonic` is enough.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 
 
@@ -21,3 +24,13 @@ def clock() -> float:
 def timestamp() -> str:
     """The current time as the API writes it, in seconds: `2026-01-31T12:00:00Z`."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+async def pause(seconds: float, *, wake: asyncio.Event) -> None:
+    """Wait for `seconds`, or until `wake` is set."""
+    until = time.monotonic() + seconds
+    # A timer may fire a moment early.
+    while (left := until - time.monotonic()) > 0 and not wake.is_set():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left):
+                await wake.wait()

@@ -23,8 +23,7 @@ from .config import Connection
 from .errors import Unreachable
 from .http.answer import BadAnswer, Disconnected
 from .http.connection import FOREVER, READ_BYTES, HttpConnection, WireRequest
-from .http.dial import Route, address_of, dial
-from .http.pool import Pool
+from .http.dial import Pool, Route, address_of, dial
 
 CONNECT_SECONDS: Final = 10.0
 # A few compressed kilobytes can become gigabytes. An object has 3 MiB at most, and lists have bounds of their own.

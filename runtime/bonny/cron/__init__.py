@@ -9,8 +9,8 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from ..client.clock import pause
 from ..errors import OptionError
-from ..servers.ticks import pause
 
 # A timer does not count the time that a machine sleeps, nor does it know when its clock is set: look this often.
 LOOK_SECONDS: Final = 10.0
@@ -61,4 +61,4 @@ class CronTicks:
             if due <= now:
                 self._after = now
                 return
-            await pause(time.monotonic() + min(due - now, LOOK_SECONDS), wake=wake)
+            await pause(min(due - now, LOOK_SECONDS), wake=wake)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from ..extras import ExtraRun
-from ..run.http_server import PROBES, Message, Send
-from ..run.probes import Pages, respond
+from ..run.probes import LIMITS, TEXT, Pages
+from ..tls.http_server import Message, Send, ServerOptions, respond
 from ..tls.issuer import Issuer
 from ..tls.server import TlsServer
 from ..tls.serving import ServingCertificate
@@ -25,7 +24,14 @@ from .settings import MetricsSettings
 if TYPE_CHECKING:
     from ..run.process import Process
 
-SERVER: Final = replace(PROBES, purpose="secure metrics", variable="BONNY_SECURE_METRICS_PORT")
+SERVER: Final = ServerOptions(
+    "secure metrics",
+    "BONNY_SECURE_METRICS_PORT",
+    request_bytes=LIMITS.request_bytes,
+    answer=LIMITS.seconds,
+    request=LIMITS.seconds,
+    connections=LIMITS.connections,
+)
 # prometheus-operator writes a new CA into files of Prometheus, where the kubelet puts them a minute or two later.
 SPREAD_SECONDS: Final = 600.0
 
@@ -67,11 +73,12 @@ class MetricsRun(ExtraRun):
     def problems(self) -> tuple[Sequence[str], Sequence[str]]:
         return [line for line in (self.certificate.problem,) if line], ()
 
-    async def _serve(self, request: Message, receive: Callable[[], Awaitable[Message]], send: Send) -> None:
+    async def _serve(self, request: Message, receive: Callable[[], Awaitable[Message]], send: Send) -> None:  # noqa: ARG002
         if request["path"] == "/metrics":
             address, _ = request["client"] or ("", 0)
             verdict = await self._scrapers.verdict(request["headers"], address=address)
             if verdict.status is not HTTPStatus.OK:
-                await respond(send, verdict.status, f"{verdict.status.value}: {verdict.text}\n".encode())
+                await respond(send, (verdict.status, f"{verdict.status.value}: {verdict.text}\n".encode(), TEXT))
                 return
-        await self._pages(request, receive, send)
+        accept = b",".join(value for name, value in request["headers"] if name == b"accept").decode("latin-1")
+        await respond(send, self._pages.answer(request["method"], request["path"], accept))

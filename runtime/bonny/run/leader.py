@@ -36,7 +36,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..client.api import Client
-from ..client.clock import clock
+from ..client.clock import clock, pause
 from ..client.errors import Conflict, Forbidden, NotFound, missing_rule
 from ..core import lease
 from ..core.lease import LeaseTiming
@@ -107,9 +107,7 @@ class Leadership:
         self._leaving.set()
         self._end_term()
         self.stood_down()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._candidate.timing.request_seconds):
-                await self._idle.wait()
+        await pause(self._candidate.timing.request_seconds, wake=self._idle)
 
     async def run(self) -> None:
         """Try to lead, term after term, until `release`; errors of the API server are tried again."""
@@ -168,9 +166,7 @@ class Leadership:
             case lease.LeaseWait(seconds) if self._candidate.releasing:
                 await asyncio.sleep(seconds)
             case lease.LeaseWait(seconds):
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(seconds):
-                        await self._leaving.wait()
+                await pause(seconds, wake=self._leaving)
         return lease.LeaseTick()
 
     async def _answered(self, command: lease.Read | lease.Write) -> lease.LeaseInput:

@@ -102,7 +102,7 @@ def families(process: Process) -> Iterator[Metric]:
     """All metrics except the default registry of prometheus-client."""
     watchers = [server for server in process.servers if isinstance(server, Watcher)]
     yield from _of_controllers([*process.workers, *(watcher.worker for watcher in watchers)])
-    streams = {("controllers", *_labels(stream)): stream for stream in process.streams.values()}
+    streams = {("controllers", *_labels(stream)): stream for stream in process.streams}
     for watcher in watchers:
         streams |= {(str(watcher), *_labels(stream)): stream for stream in watcher.streams}
     yield from _of_streams(streams)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Coroutine
+import threading
+from collections.abc import Collection, Coroutine, Iterable, Mapping
 from typing import Any, Final, Protocol
 
+from ..calling import HANDLER_THREAD
 from ..controller import Restart
 
 # A pause, so that an error that repeats at once does not fill the log.
@@ -65,6 +67,42 @@ class Supervised:
             again = self._restart is not Restart.TEMPORARY
             self.failed = not again
         return again and not self.final
+
+
+class Term:
+    """The parts that run while this replica leads, and what is left of them after it."""
+
+    def __init__(self) -> None:
+        self.parts: dict[Stoppable, Supervised] = {}
+        self._late: set[asyncio.Task[Any]] = set()
+        """Tasks that were cancelled; a task that is not done ignores it."""
+
+    def begin(self, parts: Mapping[Stoppable, Restart]) -> None:
+        """Start `parts`; nothing of an earlier term runs any more."""
+        self._late.clear()
+        self.parts = {part: Supervised(part, restart=restart) for part, restart in parts.items()}
+
+    async def end(self, runs: Iterable[asyncio.Task[Any]], *, grace: float) -> None:
+        """Take no new work, give `runs` and the work in progress `grace` seconds to end, and cancel the rest."""
+        runs = set(runs)
+        for part, supervised in self.parts.items():
+            supervised.final = True
+            part.stop()
+        late = await ended([*runs, *(supervised.task for supervised in self.parts.values())], seconds=grace)
+        if runs & late:
+            log.warning("cancelled running handlers: grace period exceeded", extra={"count": len(runs & late)})
+        self._late |= late
+        self.parts.clear()
+
+    @property
+    def abandoned(self) -> bool:
+        """After the end: whether work goes on that ignores its cancellation."""
+        return any(not task.done() for task in self._late)
+
+    @property
+    def working(self) -> bool:
+        """After the end: whether work goes on, on the loop or in a thread."""
+        return self.abandoned or any(thread.name == HANDLER_THREAD for thread in threading.enumerate())
 
 
 async def ended(tasks: Collection[asyncio.Task[Any]], *, seconds: float) -> set[asyncio.Task[Any]]:

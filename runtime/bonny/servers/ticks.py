@@ -6,9 +6,9 @@ import asyncio
 import math
 import random
 import time
-from contextlib import suppress
 from typing import Protocol
 
+from ..client.clock import pause
 from ..extras import load
 
 
@@ -37,7 +37,7 @@ class IntervalTicks:
     async def wait(self, *, wake: asyncio.Event) -> None:
         """Return at the next tick, or when `wake` is set."""
         tick = next_tick(self._start, self._interval, after=time.monotonic())
-        await pause(tick + self._interval * self._jitter * random.random(), wake=wake)
+        await pause(tick + self._interval * self._jitter * random.random() - time.monotonic(), wake=wake)
 
 
 def next_tick(start: float, interval: float, *, after: float) -> float:
@@ -48,11 +48,3 @@ def next_tick(start: float, interval: float, *, after: float) -> float:
     tick = start + interval * math.floor((after - start) / interval + 1)
     # Rounding may lead back to `after` itself.
     return tick if tick > after else tick + interval
-
-
-async def pause(until: float, *, wake: asyncio.Event) -> None:
-    """Wait until the monotonic clock shows `until`, or until `wake` is set."""
-    while (left := until - time.monotonic()) > 0 and not wake.is_set():
-        with suppress(TimeoutError):
-            async with asyncio.timeout(left):
-                await wake.wait()

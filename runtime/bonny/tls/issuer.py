@@ -16,11 +16,11 @@ import logging
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from ..client.api import Client
+from ..client.clock import pause
 from ..client.errors import Conflict
 from ..errors import ApiError, UsageError
 from ..resource import Resource
@@ -91,9 +91,7 @@ class Issuer:
                 then = "if something is missing, apply the manifest again"
                 extra = {"purpose": self._secret.purpose, "error": self.error, "then": then}
                 log.error("cannot renew the certificate", extra=extra)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await self._stopped.wait()
+            await pause(seconds, wake=self._stopped)
 
     async def _step(self) -> float:
         """Carry out one step. Returns: the seconds until the next one."""

@@ -9,7 +9,7 @@ from contextlib import suppress
 from ssl import SSLContext
 from typing import Any, Final
 
-from ..run.http_server import App, HttpServer, ServerOptions
+from .http_server import App, HttpServer, ServerOptions
 
 # The API server waits as long.
 HANDSHAKE_SECONDS: Final = 10.0

@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from ..extras import ExtraRun
-from ..run.http_server import ServerOptions
 from ..telemetry.prometheus import gauge
+from ..tls.http_server import ServerOptions
 from ..tls.issuer import Issuer
 from ..tls.server import TlsServer
 from ..tls.serving import ServingCertificate

@@ -15,13 +15,14 @@ from bonny.api.rules import RULES
 from bonny.api.stored import as_stored
 from bonny.errors import UsageError
 from bonny.kinds import Scope
-from bonny.naming import check_kind, check_plural, check_version
+from bonny.naming import check_plural, check_version
 from bonny.resource import Resource
 
 from ..crd.definition import DEFINITION_BYTES
 from ..crd.tree import inside
 from ..crd.validation import problems
 from ..install import CRD
+from ..naming import check_class
 
 NAME: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 """The name of a definition: plural and group."""
@@ -94,7 +95,7 @@ def checked(where: str, crd: Resource) -> Resource:
         if not isinstance(at(crd, *path.split(".")), str):
             raise UsageError(f"{where} has no {path}, which every definition has: add it")
     name, spec = crd["metadata"]["name"], crd["spec"]
-    check_kind(spec["names"]["kind"])
+    check_class(spec["names"]["kind"])
     check_plural(spec["names"]["plural"])
     if name != f"{spec['names']['plural']}.{spec['group']}" or not NAME.fullmatch(name):
         raise UsageError(f"{where} has the name {name!r}: a definition is called plural.group")

@@ -10,7 +10,9 @@ from collections.abc import Callable, Container, Sequence
 from typing import Final
 
 from bonny.api import Model
-from bonny.naming import RESERVED_KINDS, camel_case
+from bonny.naming import camel_case
+
+from ..naming import RESERVED_KINDS
 
 # As annotations use them: below a field of such a name, they would mean the field.
 _TYPES: Final = frozenset(("str", "int", "float", "bool", "list", "dict", "datetime", "date"))

@@ -23,6 +23,7 @@ from ..crd.definition import crds
 from ..install import is_object
 from ..naming import check_image
 from ..uses import has_webhooks
+from .deploy_checks import check_deploy
 from .deployment import deployment
 from .labels import labels
 from .optional_objects import chosen
@@ -54,6 +55,7 @@ def documents(
     Raises: `OptionError` when the declarations do not fit together; `UsageError` for an impossible image, namespace or
     part.
     """
+    check_deploy(operator.deploy)
     if image is not None:
         check_image(image)
     namespace = check_dns_label(operator.name if namespace is None else namespace, "namespace")

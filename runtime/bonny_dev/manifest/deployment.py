@@ -12,7 +12,6 @@ from bonny.resource import Resource
 
 from ..uses import has_webhooks
 from .labels import labels
-from .rbac import watched_namespaces
 from .template import read_object
 
 # After the grace period of handlers: 1 s for cancelled handlers, 2 s for the last events, 1 s for an open
@@ -32,7 +31,7 @@ METRICS_PORT: Final = 8443
 
 def deployment(operator: Operator, *, image: str, namespace: str) -> Resource:
     """The Deployment of `operator` in `namespace`."""
-    watched = watched_namespaces(operator, namespace=namespace)
+    watched = operator.watched(namespace)
     made = read_object(
         "deployment",
         operator,

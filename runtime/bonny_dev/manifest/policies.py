@@ -108,7 +108,7 @@ def _constraints(policy: Policy, operator: Operator, namespace: str) -> Resource
     kinds = (_kind(each, operator) for each in kinds_of(policy))
     rules = [rule(kind, policy.operations, policy.subresources) for kind in kinds]
     # Elsewhere it would hold up the operators of other installations, which it does not exempt.
-    expressions = [within(namespace)] if operator.watch == "namespace" else []
+    expressions = [within(namespace)] if operator.namespaced else []
     selector = without_empty(matchLabels=dict(policy.namespace_selector), matchExpressions=expressions)
     return without_empty(resourceRules=rules, namespaceSelector=selector)
 

@@ -60,11 +60,6 @@ class Permission(NamedTuple):
     verb: str
 
 
-def watched_namespaces(operator: Operator, *, namespace: str) -> tuple[str, ...] | None:
-    """The namespaces that the operator watches when it runs in `namespace`; None: all."""
-    return None if operator.watch == "all" else (namespace,)
-
-
 def grants(operator: Operator, *, namespace: str, deployed: bool = True) -> dict[str, list[Resource]]:
     """The policy rules by namespace, `CLUSTER` for the ClusterRole; merged, sorted, without repetition.
 
@@ -72,7 +67,7 @@ def grants(operator: Operator, *, namespace: str, deployed: bool = True) -> dict
 
     Raises: `OptionError` naming the controller whose `rules` cannot be granted.
     """
-    watched, election = watched_namespaces(operator, namespace=namespace), operator.deploy.leader_election
+    watched, election = operator.watched(namespace), operator.deploy.leader_election
     return needs(operator, namespace=namespace, watched=watched, leader_election=election, deployed=deployed)
 
 

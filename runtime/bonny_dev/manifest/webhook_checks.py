@@ -68,7 +68,7 @@ def warnings(operator: Operator, documents: Sequence[Resource]) -> Iterator[str]
     ):
         if single and lost:
             yield f"the operator has one replica, and while it restarts {lost}: use Deploy(replicas=2)"
-    if converted and operator.watch == "namespace":
+    if converted and operator.namespaced:
         yield (
             f"a cluster has one converter of {converted}: install this operator in one namespace only, or handle all "
             'namespaces with watch="all"'
@@ -89,7 +89,7 @@ def _check_kind(admission: type[Admission[Any]], operator: Operator, kind: Kind,
     closed = f"fails closed for {kind.resource}"
     if ESSENTIAL & {kind.resource, kind.group}:
         refuse(name, f"{closed}, without which no cluster can be repaired while it is down: leave failure_policy out")
-    if operator.watch == "namespace":
+    if operator.namespaced:
         refuse(
             name, f"{closed} where the operator itself must start: leave failure_policy out, or watch all namespaces"
         )

@@ -95,7 +95,7 @@ def _webhook(
     ]
     own = {"not-by-the-operator": not_by(operator, namespace), "not-being-deleted": NOT_DELETED}
     made["matchConditions"] = named({**admission.match_conditions, **own})
-    if operator.watch == "namespace":
+    if operator.namespaced:
         # It has its objects there, and none elsewhere.
         made["namespaceSelector"] = {"matchExpressions": [within(namespace)]}
     if admission.namespace_selector:

@@ -286,7 +286,7 @@ def _installed(
     token = sandbox.service_account_token(operator.name, operator.name, expires_seconds=TOKEN_SECONDS)
     kinds = [*kinds_of(operator), *(kind for each in operator.controllers for kind in each.owns)]
     subjects = [kind_of(each, kinds) for sample in samples for each in sample.subjects]
-    narrow = operator.watch == "all" and all(kind.namespaced for kind in (*kinds, *subjects))
+    narrow = not operator.namespaced and all(kind.namespaced for kind in (*kinds, *subjects))
     return Setup(
         operator=operator,
         package=project.package,

@@ -133,7 +133,7 @@ class Stage:
 
     def _prepare(self, sample: Sample) -> None:
         self._namespace = f"prove-{secrets.token_hex(4)}"
-        if self._setup.operator.watch == "namespace":
+        if self._setup.operator.namespaced:
             self._namespace = self._setup.operator.name
         else:
             self._sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}})
@@ -443,7 +443,7 @@ class Stage:
             "BONNY_WATCH_NAMESPACE": ALL_NAMESPACES if setup.wide else self._namespace,
             "PYTHONHASHSEED": str(setup.seed),
         }
-        if setup.operator.watch == "namespace":
+        if setup.operator.namespaced:
             settings["BONNY_WATCH_NAMESPACE"] = self._namespace
         settings |= dict.fromkeys(setup.externals, self._outside.url) if self._outside else {}
         command = [sys.executable, "-c", START, setup.package]

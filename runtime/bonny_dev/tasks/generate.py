@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from bonny.errors import UsageError
 from bonny.kinds import builtin_kinds
-from bonny.naming import check_group, check_kind, check_plural, check_version
+from bonny.naming import check_group, check_plural, check_version
 
-from ..naming import snake_case
+from ..naming import check_class, snake_case
 from ..project import Project
 from .another_version import copied_module, copied_sample, hub_of
 from .options import NewKind
@@ -84,7 +84,7 @@ def _first_version(siblings: Sequence[ApiVersion]) -> str:
 
 
 def _check_names(request: NewKind) -> None:
-    check_kind(request.kind)
+    check_class(request.kind)
     check_plural(request.plural)
     check_version(request.version)
     if request.finalizer:

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from bonny.errors import UsageError
 from bonny.kinds import Scope, builtin, builtin_kinds
-from bonny.naming import check_dns_label, check_kind, check_plural, module_to_kind, names_of
+from bonny.naming import check_dns_label, check_plural, names_of
 
-from ..naming import snake_case
+from ..naming import check_class, module_to_kind, snake_case
 from ..project import Project
 from .options import NewKind
 from .plan import CONTROLLER, Plan, check_finalizes, check_free, rendered
@@ -34,7 +34,7 @@ def plan_controller_of(project: Project, request: NewKind, of: str) -> Plan:
 
     Raises: `UsageError` when a name cannot be used, or the request has options that are only for new kinds.
     """
-    check_kind(request.kind, "name of a controller", example="Deployment")
+    check_class(request.kind, "name of a controller", example="Deployment")
     check_plural(request.plural)
     if request.finalizer:
         check_finalizes(request.kind)
@@ -91,7 +91,7 @@ def plan_task(project: Project, name: str) -> Plan:
 
 def plan_reconciler(project: Project, name: str) -> Plan:
     """A reconciler. Raises: `UsageError` when the name cannot be used."""
-    check_kind(name, "name of a reconciler", example="ConfigMapCounter")
+    check_class(name, "name of a reconciler", example="ConfigMapCounter")
     return _planned(project, name, "reconciler", {})
 
 
@@ -146,7 +146,7 @@ def plan_webhook(project: Project, of: str) -> Plan:
 
 def _reviewed_kind(of: str) -> dict[str, Any]:
     """Values for the templates about a kind that is not this operator's: `Pod`, `apps/v1/Deployment`."""
-    check_kind(of.rpartition("/")[2])
+    check_class(of.rpartition("/")[2])
     named = [f"{api_version}/{kind}" for api_version, kind in builtin_kinds() if of in (kind, f"{api_version}/{kind}")]
     match = OF.fullmatch(named[0] if len(named) == 1 else of)
     if match is None and named:

@@ -62,7 +62,7 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
     """Serve until Ctrl-C. Raises: `UsageError` when there is no cluster, or it does not let us in."""
     shows_values.set(True)
     base = defaults(operator)
-    if options.as_service_account and operator.watch == "namespace":
+    if options.as_service_account and operator.namespaced:
         base = replace(base, watch_namespaces=(operator.name,))
     config = configured(options, base)
     with cluster_of(options, config) as cluster, _webhooks(operator, options, cluster) as (loopback, called):
@@ -71,7 +71,7 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
 
             config = config.with_(WebhookSettings, port=loopback.port, certificate=str(loopback.folder))
         # For an operator of one namespace the watched namespace: its webhooks review no other.
-        namespace = (config.watch_namespaces or [operator.name])[0] if operator.watch == "namespace" else operator.name
+        namespace = (config.watch_namespaces or [operator.name])[0] if operator.namespaced else operator.name
         # Without its webhook the API server would drop the fields in which the versions of a kind differ.
         converted = {hub.kind for hub in operator.converted}
         alone = crds([version for version in operator.crds if version.kind not in converted], operator.group)

@@ -112,6 +112,6 @@ def uninstall(
     project = Project.at(Path(c.root))
     documents = deploy.documents_of(project, image=image, namespace=namespace)
     operator = project.load_operator()
-    watched = namespace or operator.name if operator.watch == "namespace" else ""
+    watched = namespace or operator.name if operator.namespaced else ""
     target = deploy.cluster_of(context)
     asyncio.run(deploy.uninstall(target, documents, own=operator.name, namespace=watched, wait=wait, sure=yes))

@@ -252,7 +252,7 @@ class RunningOperator:
         kind = kind_of(placed, self._kinds)
         if kind.namespaced and not placed["metadata"].get("namespace"):
             # The operator's own namespace admits only pods that are as restricted as itself.
-            namespace = self.operator.name if self.operator.watch == "namespace" else "default"
+            namespace = self.operator.name if self.operator.namespaced else "default"
             placed["metadata"] = {**placed["metadata"], "namespace": namespace}
         return kind, placed
 
@@ -307,7 +307,7 @@ def environment(operator: Operator, root: Path, *, kubeconfig: Path, port: int) 
         **kept,
         "KUBECONFIG": str(kubeconfig),
         "BONNY_POD_NAMESPACE": operator.name,
-        "BONNY_WATCH_NAMESPACE": ALL_NAMESPACES if operator.watch == "all" else operator.name,
+        "BONNY_WATCH_NAMESPACE": operator.name if operator.namespaced else ALL_NAMESPACES,
         "BONNY_HTTP_HOST": "127.0.0.1",
         "BONNY_HTTP_PORT": str(port),
         "PYTHONPATH": os.pathsep.join((str(root / "src"), str(root / "vendor"))),

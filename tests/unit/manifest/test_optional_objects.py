@@ -16,6 +16,7 @@ from bonny.api import Spec, Version
 from bonny.errors import OptionError, UsageError
 from bonny.resource import Resource
 from bonny_dev.manifest.bundle import documents, to_yaml
+from bonny_dev.manifest.deploy_checks import check_deploy
 from bonny_dev.manifest.optional_objects import PARTS
 from bonny_dev.manifest.rbac import CLUSTER, grants
 
@@ -109,18 +110,18 @@ def test_a_part_is_there_with_its_name_and_not_without(part: str, kind: str) -> 
 )
 def test_what_is_no_number_or_function_is_refused_in_a_sentence(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(OptionError, match=sentence):
-        Deploy(**options)
+        check_deploy(Deploy(**options))
 
 
 @pytest.mark.parametrize("name", ["", " ", "A", "a b", "a/b", "a\n", "..", "x" * 254])
 @pytest.mark.parametrize("source", [FromSecret, FromConfigMap])
 def test_an_object_that_cannot_exist_is_refused(source: Any, name: str) -> None:
     with pytest.raises(OptionError, match=r"^Deploy.env has A=From.*: write text, or FromSecret"):
-        Deploy(env={"A": source(name, "key")})
+        check_deploy(Deploy(env={"A": source(name, "key")}))
     with pytest.raises(OptionError, match=r"^Deploy.env has A=From.*: write text, or FromSecret"):
-        Deploy(env={"A": source("dns", name.replace("A", " ").replace("..", "").replace("x", "/"))})
+        check_deploy(Deploy(env={"A": source("dns", name.replace("A", " ").replace("..", "").replace("x", "/"))}))
     with pytest.raises(OptionError, match=r"^Deploy.env_from has From.*: use the name of an object, without a key"):
-        Deploy(env_from=(source(name),))
+        check_deploy(Deploy(env_from=(source(name),)))
 
 
 def container_of(deploy: Deploy) -> Resource:

@@ -1,4 +1,5 @@
-"""Dial: makes a connection along a route: the socket, TLS to the proxy, the tunnel, TLS to the server.
+"""Dial: makes a connection along a route: the socket, TLS to the proxy, the tunnel, TLS to the server. A pool keeps it
+for later requests.
 
 You need it to change socket options, the choice among addresses, or what a proxy is asked.
 
@@ -17,6 +18,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from ..clock import clock
 from .connection import HttpConnection, WireRequest
 
 PORTS: Final = {"http": 80, "https": 443}
@@ -25,6 +27,9 @@ PORTS: Final = {"http": 80, "https": 443}
 KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPALIVE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 # A host may have several addresses, and one of them may lead nowhere. Each but the last is given this time to connect.
 NEXT_ADDRESS_SECONDS: Final = 1.0
+# An idle connection is not used when a proxy may be about to close it: a write that crosses the close fails. HAProxy,
+# as distributions configure it, closes after 10 s.
+IDLE_SECONDS: Final = 5.0
 
 
 class Address(NamedTuple):
@@ -129,3 +134,37 @@ async def _connected(address: Address) -> socket.socket:
         else:
             return made
     raise OSError("it has no address")
+
+
+class Pool:
+    """Idle connections. The one that was used last is used first, so that the others are closed."""
+
+    def __init__(self) -> None:
+        self._idle: list[tuple[float, Route, HttpConnection]] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def take(self, route: Route) -> HttpConnection | None:
+        """An open connection along `route`, which leaves the pool; None when there is none."""
+        self._close_old()
+        for index in reversed(range(len(self._idle))):
+            _, way, connection = self._idle[index]
+            if way == route and connection.error is None:
+                del self._idle[index]
+                return connection
+        return None
+
+    def give_back(self, route: Route, connection: HttpConnection) -> None:
+        """Keep `connection` for a later request, or close it if it cannot serve one."""
+        if connection.rest():
+            self._idle.append((clock(), route, connection))
+            self._timer = self._timer or asyncio.get_running_loop().call_later(IDLE_SECONDS, self._ring)
+
+    def _ring(self) -> None:
+        """After a burst no request may come that would look for old connections."""
+        self._close_old()
+        self._timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._ring) if self._idle else None
+
+    def _close_old(self) -> None:
+        oldest = clock() - IDLE_SECONDS
+        while self._idle and self._idle[0][0] <= oldest:
+            self._idle.pop(0)[2].abort()

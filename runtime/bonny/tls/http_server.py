@@ -1,8 +1,7 @@
 """HTTP server: answers requests with an ASGI app, on the event loop of the operator.
 
-You need it for paths that other programs ask for, such as probes (`run.probes`). uvicorn reads requests and writes
-answers; its own server is not used, because the process has the loop, the signals and the log. A client can take
-little: `ServerOptions`.
+You need it for requests with bodies, and with TLS (`server`). uvicorn reads requests and writes answers; its own server
+is not used, because the process has the loop, the signals and the log. A client can take little: `ServerOptions`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from ..errors import UsageError
+from ..run.probes import Answer, headers_of, port_error
 
 # For answers that are being sent when the server stops.
 STOP_SECONDS: Final = 1.0
@@ -59,10 +58,11 @@ class ServerOptions:
     """Connections at a time. For one too many the oldest one is aborted, first of all one that answers no request."""
 
 
-# Prometheus keeps its connection between two scrapes; it and the kubelet send less than 2 KiB.
-PROBES: Final = ServerOptions(
-    "the probes", "BONNY_HTTP_PORT", request_bytes=16 * 2**10, answer=75, request=75, connections=100
-)
+async def respond(send: Send, answer: Answer) -> None:
+    """Send an answer with the headers that belong to it."""
+    headers = [(name.encode(), value.encode()) for name, value in headers_of(answer).items()]
+    await send({"type": "http.response.start", "status": answer[0], "headers": headers})
+    await send({"type": "http.response.body", "body": answer[1]})
 
 
 class _Connection(HttpToolsProtocol):
@@ -157,10 +157,7 @@ class HttpServer:
         try:
             self._server = await asyncio.get_running_loop().create_server(self._accept, self._host, self.port)
         except OSError as error:
-            raise UsageError(
-                f"port {self.port} for {self._options.purpose} is not free ({error.strerror or error}): "
-                f"set {self._options.variable} to another port, or to 0 for any free one"
-            ) from error
+            raise port_error(self.port, self._options.purpose, self._options.variable, error) from error
         self.port = self._server.sockets[0].getsockname()[1]
 
     def _accept(self) -> asyncio.Protocol:
