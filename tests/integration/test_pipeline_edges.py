@@ -427,7 +427,7 @@ def left_in(worker: Worker) -> dict[str, object]:
         "unsure": router._unsure,
         "running": worker.running,
         "queued": router.queue._entries,
-        "timers": router.queue._timers.times,
+        "timers": router.queue._schedule.timers,
         "children": [item for source in router.owned_streams for item in source.store],
     }
     assert router.queue.statistics(now=now).working == 0

@@ -61,7 +61,8 @@ class Router:
         """`on_status`: whether a change of only the status queues the object. `backoff`: waits after failures."""
         self.queue: Queue[Key] = Queue(backoff)
         self.records = Records()
-        self.own_writes = OwnWrites(self.queue, self._stream_showing, self._enqueue)
+        wake = lambda: self.wake()  # noqa: E731, PLW0108  the worker sets it later
+        self.own_writes = OwnWrites(self.queue, self._stream_showing, self._enqueue, wake)
         self.fights = Fights()
         self.wake: Callable[[], None] = no_worker
         """Set by the worker: called whenever a key may have become ready."""
@@ -208,7 +209,6 @@ class Router:
             if other is stream:
                 for key in filter(self.item, self.indexes.concerned(kind, delta)):
                     self._enqueue(key, Reason.RELATED, priority=priority)
-        self.wake()
 
     def _seen_primary(self, stream: Stream, delta: Delta, priority: Priority) -> None:
         key, old, new, live = delta
@@ -242,7 +242,6 @@ class Router:
             self.restoring.discard(stream)
             self.records.begin_epoch()
         self.own_writes.advanced(stream)
-        self.wake()
 
     def restored(self, stream: Stream) -> None:
         """The server's versions went backwards: forget what is remembered by version, and queue what is listed."""
