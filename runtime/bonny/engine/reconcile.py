@@ -17,7 +17,7 @@ import msgspec
 
 from ..axn import Axn, Part, V_co
 from ..client.clock import timestamp
-from ..core.conditions import ReconcileFailure, steadied, with_condition
+from ..core.conditions import ReconcileFailure, keep_transition_times, with_condition
 from ..core.objects import Item, decode_item
 from ..core.ordering import Descendant, ordered
 from ..core.records import Action
@@ -215,7 +215,7 @@ class Reconcile(Axn[V_co]):
         for change in self._status_changes:
             changed = change(status)
             status = status if changed is None else changed
-        return self.with_stages(steadied(status, base, self._conditions))
+        return self.with_stages(keep_transition_times(status, base, self._conditions))
 
     def with_stages(self, status: Resource) -> Resource:
         """For the step `ApplyStatus`: `status` with the conditions of the stages that began."""
