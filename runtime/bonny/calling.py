@@ -56,11 +56,11 @@ def call(
     name: str = "",
     thread: str = HANDLER_THREAD,
     late: Callable[[], None] = lambda: None,
-    lend: Callable[[asyncio.AbstractEventLoop | None], None] = lambda _: None,
+    give_loop: Callable[[asyncio.AbstractEventLoop | None], None] = lambda _: None,
 ) -> Coroutine[Any, Any, object]:
     """Call `handler` when awaited, and return its result, after at most `seconds` (None: no timeout).
 
-    `name` describes it in messages; `thread` names the thread of a `def`; `late` is called at the timeout; `lend` gets
+    `name` describes it in messages; `thread` names the thread of a `def`; `late` is called at the timeout; `give_loop` gets
     the event loop before a `def` is called, and None afterwards.
     Raises: what it raises; `HandlerTimeout`; a `BonnyError` for what would end the process, such as `sys.exit`.
     """
@@ -69,7 +69,7 @@ def call(
     name = name or getattr(handler, "__qualname__", repr(handler))
     if (code is not None and code.co_flags & inspect.CO_COROUTINE) or inspect.iscoroutinefunction(handler):
         return _on_the_loop(work, seconds=seconds, name=name, late=late)
-    return _in_a_thread(work, seconds=seconds, name=name, thread=thread, late=late, lend=lend)
+    return _in_a_thread(work, seconds=seconds, name=name, thread=thread, late=late, give_loop=give_loop)
 
 
 def check_plain(hook: Callable[..., object] | None) -> None:
@@ -203,19 +203,19 @@ async def _thread_of(
     seconds: float | None,
     thread: str,
     late: Callable[[], None],
-    lend: Callable[[asyncio.AbstractEventLoop | None], None],
+    give_loop: Callable[[asyncio.AbstractEventLoop | None], None],
 ) -> asyncio.Future[object]:
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[object] = loop.create_future()
     run, arguments = contextvars.copy_context().run, (_work, handler, outcome, loop)
-    lend(loop)
+    give_loop(loop)
     try:
         threading.Thread(target=run, args=arguments, name=thread, daemon=True).start()
         await asyncio.wait({outcome}, timeout=seconds)
     finally:
         if not outcome.done():  # at the timeout, or when the operator stops
             late()
-        lend(None)
+        give_loop(None)
     if not outcome.done():
         raise HandlerTimeout(seconds or 0.0, outcome)
     return outcome

@@ -553,7 +553,7 @@ def test_what_cannot_be_kept_is_refused(watched: Watched) -> None:
         axn.keep_descendant({"kind": "Job"})
     with pytest.raises(OptionError, match="Jobs j cannot be kept: its kind is not in the controller's `owns`"):
         axn.keep_descendant({"apiVersion": "batch/v1", "kind": "Jobs", "metadata": {"name": "j"}})
-    axn.seal()
+    axn.close()
     with pytest.raises(AlreadyApplied):
         axn.keep_descendant({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}})
 

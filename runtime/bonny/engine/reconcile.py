@@ -139,14 +139,14 @@ class Reconcile(Axn[V_co]):
 
     # --- the handler --------------------------------------------------------------------------------------------------
 
-    def lend_loop(self, loop: asyncio.AbstractEventLoop | None) -> None:
+    def give_loop(self, loop: asyncio.AbstractEventLoop | None) -> None:
         """For the pipeline: give the thread of a `def` handler the loop for `call`; None when it has ended."""
         self._loop = loop
 
-    def seal(self) -> None:
+    def close(self) -> None:
         """For the pipeline, after the handler's timeout: cancel its `call`; further registrations and calls raise
         `AlreadyApplied`."""
-        self._sealed = True
+        self._closed = True
         if self._calling is not None:
             self._calling.cancel()
 
