@@ -58,7 +58,7 @@ class Pipeline:
                 if not isinstance(error, Retry):
                     failure = failure_of(error, notes=(ALSO,))
                     action = axn.controller.event_action(axn.action)
-                    axn.tell(Event(EventType.WARNING, failure.reason, action, failure.message))
+                    axn.emit_at_end(Event(EventType.WARNING, failure.reason, action, failure.message))
                 _finish(axn)
                 raise
         _finish(axn)

@@ -242,7 +242,7 @@ class Reconcile(Axn[V_co]):
         """The registered events that were not emitted yet."""
         return [event for event, _ in self._events]
 
-    def tell(self, event: Event) -> None:
+    def emit_at_end(self, event: Event) -> None:
         """Emit `event` at the end, also after the events were emitted."""
         self._events.append((event, False))
 

@@ -125,4 +125,4 @@ async def computed(size: int, work: Callable[..., T], *arguments: object) -> T:
 def report_fight(axn: Reconcile[Any], message: str, *, related: Resource | None = None) -> None:
     """Log that another writer undoes what this controller writes, and emit an event on the handled object."""
     log.warning("corrections delayed: another writer undoes them", extra={"object": str(axn.key), "because": message})
-    axn.tell(Event(EventType.WARNING, "RepeatedDrift", "Correct", f"{message}; corrections now wait", related))
+    axn.emit_at_end(Event(EventType.WARNING, "RepeatedDrift", "Correct", f"{message}; corrections now wait", related))
