@@ -366,7 +366,7 @@ def test_a_reconcile_that_wrote_counts_as_such_also_when_its_last_write_changes_
 def test_each_of_two_names_that_foreign_objects_have_queues_the_owner(watched: Watched) -> None:
     context = watched.axn().context
     for name in ("a", "b"):
-        context.contested(JOB, Key("default", name))
+        context.wait_for_name(JOB, Key("default", name))
     queued(watched)
 
     for name in ("a", "b"):

@@ -171,7 +171,7 @@ class Child:
     def _must_be_ours(self) -> None:
         if self.adopt or self.axn.uid in owners_of(self.live):
             return
-        self.axn.context.contested(self.kind, self.key)
+        self.axn.context.wait_for_name(self.kind, self.key)
         if self.live["metadata"].get("deletionTimestamp"):
             remedy = "it is being deleted, and ours is created once it is gone"
         else:
