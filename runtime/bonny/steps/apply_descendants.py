@@ -46,7 +46,7 @@ from ..resource import (
     owner_reference,
 )
 from .child import HELD, Child
-from .live import together
+from .live import gather_all
 
 log = logging.getLogger("bonny.steps.apply_descendants")
 
@@ -80,7 +80,7 @@ class ApplyDescendants:
             for group in axn.descendant_groups():
                 # Here, and not in tasks of their own: what `when` raises may be no Exception.
                 turns = [(each, order.unready(each)) for each in group]
-                outcomes = await together(lambda turn: self._apply(axn, turn[0], hold=bool(turn[1])), turns)
+                outcomes = await gather_all(lambda turn: self._apply(axn, turn[0], hold=bool(turn[1])), turns)
                 for (each, unready), outcome in zip(turns, outcomes, strict=True):
                     order.note(each, outcome, unready=unready)
         finally:
