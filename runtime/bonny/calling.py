@@ -60,8 +60,8 @@ def call(
 ) -> Coroutine[Any, Any, object]:
     """Call `handler` when awaited, and return its result, after at most `seconds` (None: no timeout).
 
-    `name` describes it in messages; `thread` names the thread of a `def`; `late` is called at the timeout; `give_loop` gets
-    the event loop before a `def` is called, and None afterwards.
+    `name` describes it in messages; `thread` names the thread of a `def`; `late` is called at the timeout;
+    `give_loop` gets the event loop before a `def` is called, and None afterwards.
     Raises: what it raises; `HandlerTimeout`; a `BonnyError` for what would end the process, such as `sys.exit`.
     """
     work = partial(handler, *arguments)

@@ -25,17 +25,7 @@ from ..engine.reconcile import Reconcile
 from ..errors import ADVICE, ApiError, ForeignObject, Retry
 from ..kinds import Kind, Owned, builtin
 from ..resource import MANAGED_BY, OWNER_UID, Key, Resource, identify, owners_of
-from .live import (
-    TRIES,
-    OwnedPart,
-    in_thread_if_large,
-    owned_part,
-    owner_is_as_shown,
-    read,
-    read_owner,
-    report_fight,
-    gather_all,
-)
+from .live import TRIES, OwnedPart, gather_all, in_thread, owned_part, owner_is_as_shown, read, read_owner, report_fight
 
 # etcd counts from 1 before anything is stored, so no object has this version: an apply that names it creates, or is
 # refused with a conflict. There is no other "create only" for server-side apply.
@@ -148,12 +138,7 @@ class Child:
             return
         by = f"an unknown writer {'deletes it' if self.shown is None else 'removes fields'}"
         if self.shown is not None:
-            by = (
-                await in_thread_if_large(
-                    len(self.shown.raw), _rivals, self.wanted, self.shown, self.axn.context.manager
-                )
-                or by
-            )
+            by = await in_thread(len(self.shown.raw), _rivals, self.wanted, self.shown, self.axn.context.manager) or by
         message = f"{identify(self.wanted)} is changed back each time it is corrected: {by}"
         report_fight(self.axn, message, related=self.wanted)
 

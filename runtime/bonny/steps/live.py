@@ -109,10 +109,10 @@ async def owned_part(live: Resource, manager: str, *, subresource: str = "") -> 
     fields = owned_fields(live, manager, subresource=subresource) if live else None
     if fields is None:
         return None, {}
-    return fields, await in_thread_if_large(len(msgspec.json.encode(fields)), project, live, fields)
+    return fields, await in_thread(len(msgspec.json.encode(fields)), project, live, fields)
 
 
-async def in_thread_if_large(size: int, work: Callable[..., T], *arguments: object) -> T:
+async def in_thread(size: int, work: Callable[..., T], *arguments: object) -> T:
     """Call `work`; for inputs of many bytes (`size`) in a thread.
 
     A list of 15,000 items takes 50 ms; a thread keeps the event loop free for other objects and the probes.
