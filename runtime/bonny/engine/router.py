@@ -80,7 +80,7 @@ class Router:
         self.streams = list(dict.fromkeys([*self.primary, *(stream for _, stream in (*self._owned, *self._related))]))
         """Every stream, each once."""
 
-        self._unsure: set[Key] = set()
+        self._keys_waiting_for_sync: set[Key] = set()
         """Keys whose children were unknown because a stream of children was not in sync."""
 
         self.restoring: set[Stream] = set()
@@ -118,9 +118,9 @@ class Router:
         In that case `owner` is queued again once all are.
         """
         if not self._in_sync:
-            if not self._unsure:
-                self._ask()
-            self._unsure.add(owner)
+            if not self._keys_waiting_for_sync:
+                self._requeue_when_synced()
+            self._keys_waiting_for_sync.add(owner)
             return None
         return self.children_of(owner_uid)
 
@@ -132,14 +132,14 @@ class Router:
     def _in_sync(self) -> bool:
         return all(stream.current for stream in self.owned_streams)
 
-    def _ask(self) -> None:
+    def _requeue_when_synced(self) -> None:
         """Queue the keys that asked for their children, once those are known."""
         if not self._in_sync:
-            asyncio.get_running_loop().call_later(IN_SYNC_SECONDS, self._ask)
+            asyncio.get_running_loop().call_later(IN_SYNC_SECONDS, self._requeue_when_synced)
             return
-        for key in self._unsure:
+        for key in self._keys_waiting_for_sync:
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW)
-        self._unsure.clear()
+        self._keys_waiting_for_sync.clear()
 
     async def wait_until_synced(self) -> None:
         """Return once every stream is in sync or blocked, or `SETTLE_SECONDS` after the first primary stream is.
@@ -161,7 +161,7 @@ class Router:
         """No object of this name exists any more, and its deletion is handled: drop everything known of it."""
         self.own_writes.forget(key)
         self.records.forget(key)
-        self._unsure.discard(key)
+        self._keys_waiting_for_sync.discard(key)
         self.queue.cancel_timer(key)
 
     async def requeue_all(self) -> None:

@@ -105,9 +105,8 @@ class ApplyDescendants:
         outcome = await child.apply(hold=hold)
         if outcome not in (None, HELD):
             if self._create_events:
-                axn.emit_at_end(
-                    Event(EventType.NORMAL, outcome, "Apply", f"{outcome.lower()} {identify(wanted)}", wanted)
-                )
+                message = f"{outcome.lower()} {identify(wanted)}"
+                axn.emit_at_end(Event(EventType.NORMAL, outcome, "Apply", message, wanted))
             axn.outdated = axn.outdated or axn.looked_at(wanted)
             await child.note_correction()
         return kind, child.key, outcome
