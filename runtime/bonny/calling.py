@@ -130,7 +130,7 @@ async def _on_the_loop(
         except StopIteration as ended:
             result = ended.value
         else:
-            result = await _in_time(_rest(running, waiting), seconds, began=began, name=name, late=late)
+            result = await _in_time(_resume(running, waiting), seconds, began=began, name=name, late=late)
         if (task := asyncio.current_task()) is not None and task.cancelling():
             await asyncio.sleep(0)  # a handler that cancelled its own task fails here instead of in a later step
         return result  # noqa: TRY300  after the wait, which may raise
@@ -169,7 +169,7 @@ async def _in_time(
 
 
 @types.coroutine
-def _rest(running: Coroutine[Any, Any, object], waiting: object) -> Generator[object, None, object]:
+def _resume(running: Coroutine[Any, Any, object], waiting: object) -> Generator[object, None, object]:
     """As `await running`, for a coroutine that was begun and waits for `waiting`."""
     while True:
         resume, value = running.send, None
