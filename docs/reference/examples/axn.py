@@ -346,7 +346,7 @@ def shown() -> None:
     assert axn.shown.meta.labels is None
 
 
-def tell() -> None:
+def emit_at_end() -> None:
     axn = testing.axn(widget(), version=Widget)
     axn.emit_at_end(Event(EventType.WARNING, "Paused", "Pause", "its owner asked for it"))
     assert [event.reason for event in axn.events] == ["Paused"]
