@@ -69,7 +69,9 @@ def _read(tag: str, root: Path, tools: Path) -> Release:
     for wheel in (root / "vendor").glob(PATTERN):
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(tools)
-    path = os.pathsep.join((str(tools), str(root / "src"), str(root / "vendor"), *_inherited()))
+    # Of a release without tools of its own, these write the manifest.
+    folders = (tools, root / "src", root / "vendor", Path(__file__).parents[2])
+    path = os.pathsep.join(map(str, folders))
     command = [sys.executable, "-m", "invoke", "manifest", "--local", "--out", "-"]
     done = subprocess.run(
         command, cwd=root, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
@@ -78,10 +80,6 @@ def _read(tag: str, root: Path, tools: Path) -> Release:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         raise UsageError(f"its manifest cannot be written: {last}")
     return Release(tag, root, package, read_documents(f"manifest of {tag}", done.stdout))
-
-
-def _inherited() -> list[str]:
-    return [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
 
 
 def _git(root: Path, *arguments: str) -> str:

@@ -27,7 +27,8 @@ def test_{name}(sandbox: Sandbox) -> None:
 
 {sentence}
     """
-    prove.check(Path(__file__).parents[1], prove.Options({options}), sandbox=sandbox)
+    options = prove.Options({options})
+    prove.check(Path(__file__).parents[1], options, sandbox=sandbox)
 '''
 
 

@@ -228,7 +228,7 @@ class Stage:
             try:
                 (live,) = self._sandbox.apply(placed(self._setup.operator, each, self._namespace))
             except SandboxError as error:
-                raise Broken(str(error)) from error
+                raise Broken(str(error).replace(f"{self._namespace}/", "")) from error
             self._know(live)
 
     def _know(self, live: Resource) -> None:

@@ -147,6 +147,9 @@ def _states(stage: Stage, sample: Sample, versions: Sequence[Version], found: di
                 found.setdefault(plan.fault, Finding(plan, problem, cause=Cause.DEFINITION))
                 break
             except Broken as broken:
-                found.setdefault(plan.fault, Finding(plan, f"under {version.name}, {broken}", log=stage.log()))
+                refused = isinstance(broken.__cause__, SandboxError)
+                cause = Cause.DEFINITION if refused else None
+                problem = f"under {version.name}, {broken}"
+                found.setdefault(plan.fault, Finding(plan, problem, log=stage.log(), cause=cause))
                 break
     return states
