@@ -5,11 +5,15 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
+from bonny.errors import UsageError
 from bonny_dev.prove.causes import Cause
 from bonny_dev.prove.findings import Finding, Report
 from bonny_dev.prove.plans import Fault, Plan
 from bonny_dev.prove.points import API, Chapter, Point
 from bonny_dev.prove.saved import save, text_of
+from bonny_dev.tasks import survival
 
 POINT = Point(Chapter.CHANGED, API, "delete", "configmaps desk")
 FINDING = Finding(Plan("desk", Fault.KILL_AFTER, POINT), "it is gone", ['~ Lamp desk: note is "a\\b"'])
@@ -72,3 +76,8 @@ def test_one_test_for_each_group_and_never_over_a_file(tmp_path: Path) -> None:
     ]
     assert mine.read_text("utf-8") == "mine"
     assert len(list((tmp_path / "tests").iterdir())) == 2
+
+
+def test_a_time_below_zero_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^--shrink -1: use 0, to look for no smaller sample, or more seconds$"):
+        survival.run(tmp_path, minutes=0, seed=0, only=(), report="", shrink=-1)
