@@ -12,13 +12,14 @@ from typing import Final
 
 from bonny.events import EVENT
 from bonny.operator import Operator
-from bonny.resource import listed
+from bonny.resource import Resource, listed
 from bonny.run.leader import LEASE
 
 from ..manifest.rbac import CLUSTER, Permission, grants, missing_lines, permissions
-from ..manifest.recorder import Comparison, PermissionRecorder
+from ..manifest.recorder import Comparison, PermissionRecorder, covers
 from ..testing.faults import ProxiedRequest
 
+FORBIDDEN: Final = 403
 OF_LEASES: Final = "replicas elect a leader with it, and in a life there is one process"
 OF_EVENTS: Final = "events need it, and no life had all that can happen to one"
 OF_DELETIONS: Final = "the operator deletes a child that its controller registers no more, and no sample leads to that"
@@ -60,7 +61,7 @@ class Permissions:
     def _compared(self) -> Comparison:
         recorder = PermissionRecorder()
         recorder.used = self._used
-        return recorder.compared_with(grants(self._operator, namespace=self._operator.name, deployed=False))
+        return recorder.compared_with(_grants(self._operator))
 
     def _written(self) -> set[tuple[str, str, str]]:
         operator = self._operator
@@ -81,12 +82,31 @@ class Permissions:
         return NO_SAMPLE
 
 
-def used_by(requests: Iterable[ProxiedRequest], *, namespace: str) -> set[Permission]:
-    """The permissions that these requests needed; in `namespace`, which one life has, they count as in all."""
-    recorder = PermissionRecorder()
+def used_by(requests: Iterable[ProxiedRequest], operator: Operator, *, namespace: str) -> set[Permission]:
+    """The permissions that these requests needed; in `namespace`, which one life has, they count as in all.
+
+    An apply that was refused although patches are granted would have created its object.
+    """
+    used, refused = PermissionRecorder(), PermissionRecorder()
     for each in requests:
-        recorder.saw(each.method, each.path, each.query, each.status)
-    return {each._replace(namespace=CLUSTER) if each.namespace == namespace else each for each in recorder.used}
+        is_refused = each.status == FORBIDDEN and "force" in each.query  # an apply
+        (refused if is_refused else used).saw(each.method, each.path, each.query, each.status)
+    granted = [*permissions(_grants(operator))]
+    asked = {_everywhere(permission, namespace) for permission in used.used}
+    for permission in refused.used:
+        patch = _everywhere(permission, namespace)
+        would_create = "/" not in patch.resource and any(covers(grant, patch) for grant in granted)
+        asked.add(patch._replace(verb="create") if would_create else patch)
+    return asked
+
+
+def _everywhere(permission: Permission, namespace: str) -> Permission:
+    """A permission in `namespace`, as one in all namespaces."""
+    return permission._replace(namespace=CLUSTER) if permission.namespace == namespace else permission
+
+
+def _grants(operator: Operator) -> dict[str, list[Resource]]:
+    return grants(operator, namespace=operator.name, deployed=False)
 
 
 def _bare(permission: Permission) -> tuple[str, str, str]:

@@ -127,7 +127,9 @@ class Stage:
             ]
             life.problem = "something is done more often than without the fault" if life.diff else ""
         own = "" if self._setup.operator.watch == "namespace" else self._namespace
-        life.used = used_by((each for server, each in self._requests() if server == API), namespace=own)
+        life.used = used_by(
+            (each for server, each in self._requests() if server == API), self._setup.operator, namespace=own
+        )
         life.struck = fault is None or fault.hits > 0
         life.log = self.log()
         if self._setup.wide:

@@ -31,7 +31,7 @@ def asked(method: str, path: str, status: int = 200, **query: str) -> ProxiedReq
 
 
 def used(*requests: ProxiedRequest) -> set[Permission]:
-    return used_by(requests, namespace=LIFE)
+    return used_by(requests, operator, namespace=LIFE)
 
 
 EVERYTHING = (
@@ -61,6 +61,18 @@ def test_a_request_without_a_permission_is_named_once_with_the_rule_to_add() -> 
         'add to the ClusterRole: - {apiGroups: [""], resources: ["secrets"], verbs: [delete]}'
     ]
     assert permissions.lacking(refused) == []
+
+
+def test_an_apply_that_is_refused_lacks_its_creation_only_where_patches_are_granted() -> None:
+    def applied(path: str) -> set[Permission]:
+        return used(asked("PATCH", path, 403, force="true"))
+
+    secret = f"/api/v1/namespaces/{LIFE}/secrets/key"
+
+    assert applied(f"{MAPS}/desk") == {Permission(CLUSTER, "", "configmaps", ("desk",), "create")}
+    assert applied(secret) == {Permission(CLUSTER, "", "secrets", ("key",), "patch")}
+    assert {each.verb for each in applied(f"{LAMPS}/desk/status")} == {"patch"}
+    assert {each.verb for each in used(asked("PATCH", f"{MAPS}/desk", 403))} == {"patch"}
 
 
 def test_rules_of_a_person_that_no_life_needed_are_to_be_removed() -> None:
