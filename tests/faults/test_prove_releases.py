@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bonny_dev import prove
+from bonny_dev.prove import run
 from bonny_dev.prove.causes import Cause
 from bonny_dev.prove.plans import Fault
 from bonny_dev.prove.release import NO_TAG
@@ -135,3 +136,22 @@ def tested(path: Path) -> int:
     settings = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "runtime", root / "src")))}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(root), str(path)]
     return subprocess.run(command, cwd=root, env=settings, check=False).returncode
+
+
+@pytest.mark.slow
+def test_ctrl_c_while_a_smaller_sample_is_looked_for_leaves_the_findings(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    root = repository(tmp_path, "recreated_child", package="lamps_interrupted")
+    monkeypatch.setattr(run, "smallest", interrupted)
+    options = prove.Options(only=["desk/kill-after/changed/delete-*"], shrink=120)
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        prove.prove(root, options, say=print, sandbox=sandbox)
+
+    (report,) = stopped.value.args
+    assert report.interrupted
+    assert [each.plan.fault for each in report.findings] == [Fault.KILL_AFTER]
