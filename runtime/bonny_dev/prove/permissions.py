@@ -1,8 +1,8 @@
 """Permissions: whether an operator is granted what it asks for, and needs what it is granted.
 
 The proxy sees each request of each life. A request without a permission is a bug, in whatever life. A permission that
-no request needed shows only that no sample made the operator need it: those that the runtime asks for come with a
-reason, and a rule that a person wrote should be removed, or get a sample.
+no request needed shows only that no sample made the operator need it: a permission that the runtime asks for comes with
+a reason, and a rule that a person wrote should be removed, or get a sample.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NO_SAMPLE: Final = "no sample makes the operator do that"
 
 
 class Permissions:
-    """What the lives of a run needed so far, beside what the roles of `operator` grant."""
+    """Permissions that the lives of a run needed so far, beside the grants of the roles of `operator`."""
 
     def __init__(self, operator: Operator) -> None:
         self._operator = operator

@@ -50,7 +50,7 @@ def last_tag(root: Path) -> str:
 def released(root: Path, tag: str) -> Iterator[Release]:
     """The files of `tag`, until the end of the block.
 
-    Raises: `UsageError` when they cannot be had, or are not those of an operator.
+    Raises: `UsageError` when they cannot be checked out, or do not belong to an operator.
     """
     inside = _git(root, "rev-parse", "--show-prefix").strip()
     with tempfile.TemporaryDirectory(prefix="bonny-release-") as name:

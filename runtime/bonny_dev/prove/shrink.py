@@ -20,7 +20,7 @@ Path = tuple[str | int, ...]
 def smallest(sample: Sample, shows: Callable[[Sample], bool], *, until: float) -> Sample:
     """The smallest sample for which `shows` holds; it begins no further try after the monotonic time `until`.
 
-    What is left out once stays left out, so there are at most as many tries as `sample` has fields and objects.
+    A part that is left out once stays left out, and no sample is tried twice.
     """
     tried = list[Sample]()
     while (candidate := next((each for each in smaller(sample) if each not in tried), None)) is not None:

@@ -173,7 +173,7 @@ class Stage:
         self._sandbox.apply(documents)
 
     def log(self) -> str:
-        """What the operator wrote in this life."""
+        """The output of the operator in this life."""
         return self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
 
     def _prepare(self, sample: Sample) -> None:

@@ -116,7 +116,7 @@ def told(fault: Fault, release: str) -> str:
 
 
 def compared(lives: Sequence[Sequence[State]], fresh: Sequence[Sequence[State]]) -> Mapping[Fault, tuple[State, State]]:
-    """The states to compare, without what differs by nature: those that there are, and those that should be.
+    """The states to compare, without what differs by nature: the actual one and the right one, by fault.
 
     `lives` are two, each with the states under the old, the new and the old version, as far as it came; `fresh` are
     two objects under the new version.
