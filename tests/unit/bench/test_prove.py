@@ -10,7 +10,7 @@ import pytest
 from bench import prove as bench
 from bonny import Kind
 
-# Of one namespace alone, where no life takes place; of Pods, which no kubelet runs; of Namespaces, which `prove` refuses.
+# Of one namespace, where no life takes place; of Pods, which no kubelet runs; of Namespaces, which `prove` refuses.
 LEFT_OUT = {"the_operator", "my_operator", "descendants"}
 
 
