@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,3 +63,18 @@ def repository(folder: Path, name: str, *, package: str = "") -> Path:
     (folder / "vendor").mkdir()
     (folder / "vendor" / "bonny").symlink_to(ROOT / "runtime" / "bonny")
     return folder
+
+
+def release(root: Path, tag: str) -> None:
+    """Commit what lies in `root`, and tag it."""
+    shutil.copy(ROOT / "<<cookiecutter.operator_slug>>" / "tasks.py", root)
+    author = ("-c", "user.name=A Developer", "-c", "user.email=developer@example.com")
+    for command in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message", tag), ("tag", tag)):
+        subprocess.run(["git", *author, *command], cwd=root, check=True)
+
+
+def edit(path: Path, before: str, after: str) -> None:
+    """Replace a text that occurs in a file."""
+    text = path.read_text("utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after), "utf-8")

@@ -146,6 +146,18 @@ def test_both_forges_do_the_same(on_gitlab: Path, on_github: Path) -> None:
     assert all("timeout" in job for name, job in pipeline.items() if name in ("check", "build", "release"))
 
 
+def test_both_forges_prove_each_night_with_the_tags_at_hand_once_there_is_a_sample(
+    on_gitlab: Path, on_github: Path
+) -> None:
+    scheduled = yaml.safe_load((on_gitlab / ".gitlab-ci.yml").read_text(encoding="utf-8"))["prove"]
+    checkout, *_, last = workflows(on_github)["nightly.yml"]["jobs"]["prove"]["steps"]
+
+    assert scheduled["script"][-1] == last["run"] == "invoke prove --minutes 40"
+    assert (scheduled["variables"]["GIT_DEPTH"], checkout["with"]["fetch-depth"]) == ("0", 0)
+    assert scheduled["rules"] == [{"if": '$CI_PIPELINE_SOURCE == "schedule"', "exists": ["samples/*.yaml"]}]
+    assert last["if"] == "hashFiles('samples/*.yaml') != ''"
+
+
 @pytest.mark.parametrize("answers", ["default", "fullest"])
 def test_the_files_of_editors_and_of_pre_commit_can_be_read(
     answers: str, judges: Judges, baked_sets: dict[str, Path], tmp_path_factory: pytest.TempPathFactory

@@ -59,7 +59,12 @@ def test_hooks_are_valid_python_before_they_are_rendered(hook: Path) -> None:
 
 # What each option writes; whoever chose something else gets none of it, not even an empty folder.
 OPTIONAL_FILES = {
-    ("ci", "github"): {".github/workflows/ci.yml", ".github/workflows/release.yml", ".github/dependabot.yml"},
+    ("ci", "github"): {
+        ".github/workflows/ci.yml",
+        ".github/workflows/nightly.yml",
+        ".github/workflows/release.yml",
+        ".github/dependabot.yml",
+    },
     ("ci", "gitlab"): {".gitlab-ci.yml", "renovate.json"},
     ("code_owners", "given"): {"CODEOWNERS"},
     ("security_contact", "given"): {"SECURITY.md"},

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from .plans import Plan
+from .causes import Cause, usual_cause
+from .plans import Fault, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,16 @@ class Finding:
     problem: str
     diff: Sequence[str] = ()
     log: str = ""
+    cause: Cause | None = None
+    """Default: the usual one of its sort."""
+
+    smallest: str = ""
+    """The smallest sample that shows it, as YAML; empty if none smaller than the file was found."""
+
+    @property
+    def classes(self) -> str:
+        """Its sort, and its root cause."""
+        return f"{self.plan.sort}: {self.cause or usual_cause(self.plan.sort)}"
 
     @property
     def sentence(self) -> str:
@@ -51,16 +62,21 @@ class Report:
         return sorted(groups.values(), key=len, reverse=True)
 
     def command(self, finding: Finding) -> str:
-        """The command line that repeats a life."""
-        return f"invoke prove --only {shlex.quote(finding.plan.name)} --seed {self.seed}"
+        """The command line that repeats a life, or all of them, for what only all of them show."""
+        whole = finding.plan.fault is Fault.PERMISSIONS
+        only = "" if whole else f"--only {shlex.quote(finding.plan.name)} "
+        return f"invoke prove {only}--seed {self.seed}"
 
     def lines(self) -> Iterable[str]:
         """The report for a terminal."""
         for number, group in enumerate(self.groups(), start=1):
             first = group[0]
             yield ""
-            yield f"{number}. [{first.plan.sort}] {first.sentence}"
+            yield f"{number}. [{first.classes}] {first.sentence}"
             yield from (f"     {line}" for line in first.diff)
+            if first.smallest:
+                yield "   so small a sample shows it:"
+                yield from (f"     {line}" for line in first.smallest.splitlines())
             yield f"   again: {self.command(first)}"
             if len(group) > 1:
                 names = ", ".join(each.plan.name for each in group[1:3])

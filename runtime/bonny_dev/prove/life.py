@@ -12,6 +12,7 @@ from typing import Final
 
 from bonny.operator import Operator
 
+from ..manifest.rbac import Permission
 from ..sandbox import Sandbox
 from .points import Chapter, Point, Sort
 from .state import Nature, State
@@ -68,6 +69,8 @@ class Life:
     """Whether the request that the plan is about was sent."""
 
     log: str = ""
+    used: set[Permission] = field(default_factory=set)
+    """Permissions that its requests needed."""
 
 
 @dataclass(frozen=True, slots=True)

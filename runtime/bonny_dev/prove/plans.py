@@ -43,6 +43,9 @@ class Fault(StrEnum):
     LATE = "late-events"
     DOWN = "down"
     AT_ONCE = "at-once"
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    PERMISSIONS = "permissions"
 
 
 SORTS: Final = {
@@ -58,6 +61,15 @@ SORTS: Final = {
     Fault.LATE: Sort.STALE,
     Fault.DOWN: Sort.UNOBSERVED,
     Fault.AT_ONCE: Sort.UNOBSERVED,
+    Fault.UPGRADE: Sort.UNDISTURBED,
+    Fault.DOWNGRADE: Sort.UNDISTURBED,
+    Fault.PERMISSIONS: Sort.UNDISTURBED,
+}
+WHOLE: Final = {
+    Fault.LATE: f"every watch event comes {LATE_SECONDS:g} s late",
+    Fault.UPGRADE: "the last release runs, and then this version",
+    Fault.DOWNGRADE: "this version runs after the last release, and then that release again",
+    Fault.PERMISSIONS: "in all lives",
 }
 TOLD: Final = {
     Fault.KILL_BEFORE: "killed before {} reaches the server, and started again",
@@ -98,9 +110,7 @@ class Plan:
                 if self.fault is Fault.AT_ONCE:
                     return "the object is deleted and created again at once"
                 return f"the operator does not run when the object is {str(self.at).replace('-', ' ')}"
-        if self.fault is Fault.LATE:
-            return f"every watch event comes {LATE_SECONDS:g} s late"
-        return "without any fault"
+        return WHOLE.get(self.fault, "without any fault")
 
     def effect(self) -> Effect:
         """The answer to a request that fails, for the faults that are one."""

@@ -9,35 +9,43 @@ import os
 import random
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Final
+from typing import Final, TypeVar
 
 from bonny.errors import UsageError
 from bonny.operator import Operator
-from bonny.resource import listed
+from bonny.resource import Resource, listed
 
 from ..install import kind_of, kinds_of
 from ..manifest import bundle
+from ..manifest.bundle import to_yaml
 from ..project import Project
 from ..sandbox import Sandbox, SandboxError
+from .causes import Cause
 from .findings import Finding, Report
 from .life import Interrupted, Life, Reference, Setup, chapters_of, counted, repeated
+from .permissions import Permissions
 from .plans import Fault, Plan, plans_for
 from .points import SERVICE, Chapter, Point, Sort, points_of
+from .shrink import is_same, smallest
 from .stage import Stage, staged
 from .state import contrasts, differences, learned
+from .upgrade import is_about_releases, upgrade
 from .variants import Sample, samples_of, with_variants
 
 TOKEN_SECONDS: Final = 24 * 3600
 # Controllers of Kubernetes remove their finalizers, and those do not run in a sandbox.
 ENDLESS: Final = frozenset({("v1", "Namespace"), ("v1", "PersistentVolume"), ("v1", "PersistentVolumeClaim")})
+# They are not about one sample of this version.
+NOT_SHRUNK: Final = frozenset({Fault.UPGRADE, Fault.DOWNGRADE, Fault.PERMISSIONS})
+T = TypeVar("T")
 Say = Callable[[str], None]
 
 
@@ -52,6 +60,12 @@ class Options:
 
     lives: int = 0
     """Lives at a time; 0: one more than there are cores."""
+
+    shrink: float = 0
+    """Seconds to look for a smaller sample that shows a finding, for each (default 0: do not look)."""
+
+    samples: Mapping[str, str] = field(default_factory=dict)
+    """Samples as YAML, by name, instead of those in samples/."""
 
 
 def prove(root: Path, options: Options | None = None, *, say: Say = print, sandbox: Sandbox | None = None) -> Report:
@@ -68,21 +82,29 @@ def prove(root: Path, options: Options | None = None, *, say: Say = print, sandb
             f"the operator owns {listed(sorted(endless))}: nothing in a sandbox ends the deletion of such an object, "
             "so lives could not be compared"
         )
-    samples, notes = samples_of(operator, root / "samples")
+    samples, notes = samples_of(operator, root / "samples", options.samples)
     externals = _externals(root)
     with ExitStack() as stack:
         if sandbox is None:
             say("starting a sandbox ...")
             sandbox = stack.enter_context(Sandbox(progress=say))
-        setup = _installed(project, operator, sandbox, samples, externals=externals, seed=options.seed)
+        setup, documents = _prepared(project, operator, sandbox, samples, externals=externals, seed=options.seed)
         report = Report(operator.name, options.seed, notes=notes)
         workers = 1 if setup.wide else options.lives or (os.cpu_count() or 1) + 1
         began = time.monotonic()
         try:
             with ThreadPoolExecutor(workers) as pool:
+                stages: SimpleQueue[Stage] = SimpleQueue()
                 try:
-                    stages = [stack.enter_context(staged(setup)) for _ in range(workers)]
-                    _Run(setup, options, report, say=say, pool=pool, stages=stages).all(samples)
+                    for _ in range(workers):
+                        stages.put(stack.enter_context(staged(setup)))
+                    run = _Run(setup, options, report, say=say, pool=pool, stages=stages)
+                    run.on_a_stage(
+                        lambda stage: upgrade(stage, setup, documents, only=options.only, report=report, say=say)
+                    )
+                    sandbox.apply(documents)
+                    run.all(samples)
+                    run.shrink(samples)
                 finally:
                     setup.stopped.set()
         except KeyboardInterrupt:
@@ -116,16 +138,42 @@ class _Run:
         *,
         say: Say,
         pool: ThreadPoolExecutor,
-        stages: Iterable[Stage],
+        stages: SimpleQueue[Stage],
     ) -> None:
         self._setup, self._options, self._report, self._say, self._pool = setup, options, report, say, pool
-        self._stages: SimpleQueue[Stage] = SimpleQueue()
-        for each in stages:
-            self._stages.put(each)
+        self._stages = stages
+        self._permissions = Permissions(setup.operator)
         self._until = time.monotonic() + options.minutes * 60 if options.minutes else float("inf")
+
+    def shrink(self, samples: Sequence[Sample]) -> None:
+        """Look for a smaller sample that shows a finding, for the first of each group."""
+        report, named = self._report, {sample.name: sample for sample in samples}
+        for first, *_ in report.groups():
+            until = min(time.monotonic() + self._options.shrink, self._until)
+            if first.plan.fault in NOT_SHRUNK or time.monotonic() >= until:
+                continue
+            self._say(f"looking for a smaller sample that shows {first.plan.name} ...")
+            sample = named[first.plan.sample]
+            found = smallest(sample, partial(self._shows, first), until=until)
+            if found is not sample:
+                text = to_yaml([*found.surroundings, *found.subjects])
+                report.findings[report.findings.index(first)] = replace(first, smallest=text)
+
+    def _shows(self, finding: Finding, sample: Sample) -> bool:
+        """Whether `sample` leads to `finding`, too."""
+        report = Report(self._report.operator, self._report.seed)
+        options = replace(self._options, only=[finding.plan.name], minutes=0)
+        run = _Run(self._setup, options, report, say=lambda _: None, pool=self._pool, stages=self._stages)
+        try:
+            run.all([sample])
+        except UsageError:  # it is not valid, or its life has no such request
+            return False
+        return any(is_same(each, finding) for each in report.findings)
 
     def all(self, samples: Sequence[Sample]) -> None:
         """All samples. Raises: `UsageError`."""
+        if self._options.only and all(is_about_releases(word) for word in self._options.only):
+            return
         plans, references = list[Plan](), dict[str, tuple[Sample, Reference]]()
         for sample in samples:
             found = self._reference(sample)
@@ -137,13 +185,29 @@ class _Run:
         self._say(f"{len(chosen)} lives with a fault; {len(self._report.findings)} findings without one")
         random.Random(self._options.seed).shuffle(chosen)
         self._disturbed(chosen, references)
+        if not (self._options.only or self._report.left_out or len(references) < len(samples)):
+            self._judge_permissions()
+
+    def _judge_permissions(self) -> None:
+        """Report what no life of a whole run needed."""
+        written, of_runtime = self._permissions.needless()
+        plan = Plan("all-samples", Fault.PERMISSIONS)
+        for sentence in written:
+            self._found(Finding(plan, sentence, cause=Cause.ACCESS))
+        self._report.notes += of_runtime
+
+    def _note_permissions(self, plan: Plan, life: Life) -> None:
+        for line in self._permissions.lacking(life.used):
+            self._found(Finding(plan, f"the operator asks for what it is not granted: {line}", cause=Cause.ACCESS))
 
     def _chosen(self, plans: list[Plan]) -> list[Plan]:
         if not self._options.only:
             return plans
         undisturbed = [Plan(name, Fault.NONE) for name in dict.fromkeys(plan.sample for plan in plans)]
-        undisturbed += [finding.plan for finding in self._report.findings]
-        unknown = [word for word in self._options.only if not any(_fits(plan, [word]) for plan in plans + undisturbed)]
+        self._report.passed += [plan for plan in undisturbed if _fits(plan, self._options.only)]
+        known = plans + undisturbed + [finding.plan for finding in self._report.findings]
+        words = [word for word in self._options.only if not is_about_releases(word)]
+        unknown = [word for word in words if not any(_fits(plan, [word]) for plan in known)]
         if unknown and not self._report.findings:
             example = f", for example {plans[0].name}" if plans else ""
             raise UsageError(f"--only {unknown[0]}: there is no such life{example}; * stands for any text")
@@ -161,6 +225,7 @@ class _Run:
         lives = list(self._pool.map(partial(self._live, known, plan), range(2)))
         for life in lives:
             life.problem = life.problem or repeated(life.sorts)
+            self._note_permissions(plan, life)
         bad = next((life for life in lives if life.problem), None)
         if bad is not None:
             self._report.findings.append(Finding(plan, bad.problem, bad.diff, bad.log))
@@ -196,9 +261,10 @@ class _Run:
         self._say(f"found: {finding.sentence}")
 
     def _live(self, sample: Sample, plan: Plan, _: int) -> Life:
-        return self._on_a_stage(lambda stage: stage.live(sample, plan))
+        return self.on_a_stage(lambda stage: stage.live(sample, plan))
 
-    def _on_a_stage(self, live: Callable[[Stage], Life]) -> Life:
+    def on_a_stage(self, live: Callable[[Stage], T]) -> T:
+        """Take a stage that is free, and give it back afterwards."""
         stage = self._stages.get()
         try:
             return live(stage)
@@ -211,7 +277,7 @@ class _Run:
                 return None
             sample, reference = references[plan.sample]
             try:
-                return self._on_a_stage(lambda stage: stage.live(sample, plan, reference))
+                return self.on_a_stage(lambda stage: stage.live(sample, plan, reference))
             except Interrupted:
                 return None
 
@@ -231,6 +297,8 @@ class _Run:
             raise
 
     def _count(self, plan: Plan, life: Life | None) -> None:
+        if life is not None:
+            self._note_permissions(plan, life)
         if life is None:
             self._report.left_out += 1
         elif life.problem:
@@ -269,7 +337,7 @@ def _externals(root: Path) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _installed(
+def _prepared(
     project: Project,
     operator: Operator,
     sandbox: Sandbox,
@@ -277,17 +345,17 @@ def _installed(
     *,
     externals: tuple[str, ...],
     seed: int,
-) -> Setup:
-    """Install the operator's definitions and permissions, without its Deployment and webhooks."""
+) -> tuple[Setup, list[Resource]]:
+    """The setup, and the operator's definitions and permissions, without its Deployment and webhooks, to be applied."""
     converted = {hub.kind for hub in operator.converted}
     documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
     kept = [each for each in documents if each.get("spec", {}).get("names", {}).get("kind") not in converted]
-    sandbox.apply(kept)
+    sandbox.apply([each for each in kept if each["kind"] in ("Namespace", "ServiceAccount")])
     token = sandbox.service_account_token(operator.name, operator.name, expires_seconds=TOKEN_SECONDS)
     kinds = [*kinds_of(operator), *(kind for each in operator.controllers for kind in each.owns)]
     subjects = [kind_of(each, kinds) for sample in samples for each in sample.subjects]
     narrow = not operator.namespaced and all(kind.namespaced for kind in (*kinds, *subjects))
-    return Setup(
+    setup = Setup(
         operator=operator,
         package=project.package,
         root=project.root,
@@ -297,3 +365,4 @@ def _installed(
         wide=not narrow,
         seed=seed,
     )
+    return setup, kept

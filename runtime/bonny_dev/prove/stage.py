@@ -10,7 +10,7 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Event
@@ -29,6 +29,7 @@ from ..testing.faults import CommitThenDrop, Drop, FaultProxy, Late, ProxiedRequ
 from ..testing.running import START, environment
 from .external import External
 from .life import Broken, Interrupted, Life, Reference, Setup, chapters_of, counted
+from .permissions import used_by
 from .plans import LATE_SECONDS, Fault, Plan
 from .points import API, PATH, SERVICE, Chapter, Sort, at, is_step, sort_of
 from .state import NAMESPACE, UUID, Fields, State, alike, differences, fields_of
@@ -125,11 +126,55 @@ class Stage:
                 if count > reference.done.get(what, 0)
             ]
             life.problem = "something is done more often than without the fault" if life.diff else ""
+        own = "" if self._setup.operator.watch == "namespace" else self._namespace
+        life.used = used_by(
+            (each for server, each in self._requests() if server == API), self._setup.operator, namespace=own
+        )
         life.struck = fault is None or fault.hits > 0
-        life.log = self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
+        life.log = self.log()
         if self._setup.wide:
             self._clean()
         return life
+
+    @contextmanager
+    def history(self, sample: Sample) -> Iterator[Callable[[Setup], State]]:
+        """One life of `sample` under several versions of an operator, one after the other.
+
+        Until the end of the block: a function that runs a version until it is silent, and returns the state; it raises
+        `Broken` and `Interrupted`. The first time the sample is created. Nothing runs between two calls.
+        """
+        own = self._setup
+        self._prepare(sample)
+
+        def settled(setup: Setup) -> State:
+            self._setup = setup
+            self._start()
+            if self._chapter is Chapter.START:
+                self._do(Chapter.CREATED)
+            else:
+                self._enter(Chapter.CREATED)
+            life = Life()
+            self._settle(life, Chapter.CREATED)
+            self._kill()
+            return life.states[Chapter.CREATED]
+
+        try:
+            yield settled
+        finally:
+            self._kill()
+            for proxy in self._proxies():
+                proxy.cut_all()
+            self._setup = own
+            if own.wide:
+                self._clean()
+
+    def install(self, documents: Iterable[Resource]) -> None:
+        """Apply definitions and roles. Raises: `SandboxError`."""
+        self._sandbox.apply(documents)
+
+    def log(self) -> str:
+        """The output of the operator in this life."""
+        return self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
 
     def _prepare(self, sample: Sample) -> None:
         self._namespace = f"prove-{secrets.token_hex(4)}"
@@ -185,7 +230,7 @@ class Stage:
             try:
                 (live,) = self._sandbox.apply(placed(self._setup.operator, each, self._namespace))
             except SandboxError as error:
-                raise Broken(str(error)) from error
+                raise Broken(str(error).replace(f"{self._namespace}/", "")) from error
             self._know(live)
 
     def _know(self, live: Resource) -> None:

@@ -37,16 +37,22 @@ class Sample:
     """The same without their optional fields; empty where there is none."""
 
 
-def samples_of(operator: Operator, folder: Path) -> tuple[list[Sample], list[str]]:
+def samples_of(
+    operator: Operator, folder: Path, given: Mapping[str, str] | None = None
+) -> tuple[list[Sample], list[str]]:
     """The samples to live through, still without other forms, and a sentence about each that is left out.
+
+    `given` are texts of YAML by name, instead of the files in `folder`.
 
     Raises: `UsageError` when a file cannot be read, or there is no sample of a kind that the operator handles.
     """
     handled = {kind.gvk: kind for controller in operator.controllers for kind in controller.kinds(operator.group)}
     converted = {hub.kind for hub in operator.converted}
     found, notes, seen = list[Sample](), list[str](), set[tuple[str, str]]()
-    for path in sorted(folder.glob("*.y*ml")):
-        documents = read_documents(f"{folder.name}/{path.name}", path.read_bytes())
+    paths = [Path(f"{name}.yaml") for name in given] if given else sorted(folder.glob("*.y*ml"))
+    for path in paths:
+        text = given[path.stem] if given else path.read_bytes()
+        documents = read_documents(f"{folder.name}/{path.name}", text)
         for document in documents:
             if problem := misspelt(document, operator):
                 raise UsageError(f"{folder.name}/{path.name}: {problem}")
@@ -81,22 +87,24 @@ def with_variants(operator: Operator, sample: Sample, admin: Admin, namespace: s
 
     Raises: `SandboxError` when the API server refuses the sample as it is written.
     """
-    for each in (*sample.surroundings, *sample.subjects):
-        admin.apply(placed(operator, each, namespace))
     names = {each["metadata"]["name"] for each in (*sample.surroundings, *sample.subjects)}
     changed, reduced = list[Resource](), list[Resource]()
-    for each in sample.subjects:
+    try:
+        for each in (*sample.surroundings, *sample.subjects):
+            admin.apply(placed(operator, each, namespace))
+        for each in sample.subjects:
 
-        def is_valid(form: Resource) -> bool:
-            return _is_valid(admin, placed(operator, form, namespace))
+            def is_valid(form: Resource) -> bool:
+                return _is_valid(admin, placed(operator, form, namespace))
 
-        schema = _schema(operator, each)
-        other = _changed(each, schema, names, is_valid)
-        admin.apply(placed(operator, other, namespace))  # the next form is a change of this one
-        changed.append(other)
-        reduced.append(_reduced(other, schema, is_valid))
-    for each in (*sample.subjects, *sample.surroundings):
-        admin.delete(each["apiVersion"], each["kind"], each["metadata"]["name"], namespace=namespace)
+            schema = _schema(operator, each)
+            other = _changed(each, schema, names, is_valid)
+            admin.apply(placed(operator, other, namespace))  # the next form is a change of this one
+            changed.append(other)
+            reduced.append(_reduced(other, schema, is_valid))
+    finally:
+        for each in (*sample.subjects, *sample.surroundings):
+            admin.delete(each["apiVersion"], each["kind"], each["metadata"]["name"], namespace=namespace)
     subjects = list(sample.subjects)
     return Sample(
         sample.name,

@@ -292,6 +292,12 @@ def prove_operator(
         list[str] | None, "name of a life, as it is printed; * stands for any text; may be repeated"
     ] = None,
     report: Annotated[str, "HTML file to write the findings to"] = "",
+    shrink: Annotated[
+        int, "seconds to look for a smaller sample that shows a finding (default 60; 0: do not look)"
+    ] = 60,
+    save: Annotated[
+        bool, "write a test for each finding to tests/test_prove_<life>.py; it fails until that is fixed"
+    ] = False,
 ) -> int:
     """Kill the operator at each of its writes, let its requests fail, and check that it ends in the same state.
 
@@ -299,7 +305,7 @@ def prove_operator(
     """
     from .survival import run
 
-    return run(Path(c.root), minutes=minutes, seed=seed, only=only or (), report=report)
+    return run(Path(c.root), minutes=minutes, seed=seed, only=only or (), report=report, shrink=shrink, save=save)
 
 
 @task()

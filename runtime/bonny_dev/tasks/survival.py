@@ -10,6 +10,7 @@ from typing import Final
 from bonny.errors import UsageError
 
 from .. import files
+from ..prove import saved
 from ..prove.findings import Report
 from ..prove.html import page
 from ..prove.run import Options, prove
@@ -20,19 +21,23 @@ SAY: Final = partial(print, flush=True)
 INTERRUPTED: Final = 130
 
 
-def run(root: Path, *, minutes: int, seed: int, only: Sequence[str], report: str) -> int:
+def run(
+    root: Path, *, minutes: int, seed: int, only: Sequence[str], report: str, shrink: int = 0, save: bool = False
+) -> int:
     """Run it; returns the exit code: 1 when something was found. Ctrl-C ends it with the findings so far, else 130.
 
     Raises: `UsageError` for bad options, and when there is nothing to run.
     """
     if minutes < 0:
         raise UsageError(f"--minutes {minutes}: use 0, for no limit, or more")
+    if shrink < 0:
+        raise UsageError(f"--shrink {shrink}: use 0, to look for no smaller sample, or more seconds")
     target = root / report if report else None
     if target is not None and not target.parent.is_dir():
         raise UsageError(f"--report {report}: there is no folder {target.parent}: create it first")
     words = [word.strip() for each in only for word in each.split(",")]
     try:
-        found = prove(root, Options(minutes=minutes, seed=seed, only=words), say=SAY)
+        found = prove(root, Options(minutes=minutes, seed=seed, only=words, shrink=shrink), say=SAY)
     except KeyboardInterrupt as interrupted:
         reports = [each for each in interrupted.args if isinstance(each, Report)]
         if not reports:
@@ -42,4 +47,6 @@ def run(root: Path, *, minutes: int, seed: int, only: Sequence[str], report: str
     if target is not None:
         files.write(target, page(found), mode=0o644)
         print(f"wrote {report}")
+    if save:
+        print(*saved.save(root, found), sep="\n")
     return INTERRUPTED if found.interrupted and not found.findings else int(bool(found.findings))
