@@ -88,7 +88,7 @@ def test_a_foreign_file_in_the_place_of_a_generated_one_is_not_replaced(tmp_path
     (tmp_path / "chart").mkdir()
     (tmp_path / "chart" / "a.yaml").write_text("other\n", encoding="utf-8")
 
-    with pytest.raises(UsageError, match="were edited: chart/a.yaml"):
+    with pytest.raises(UsageError, match=r"were edited: chart/a\.yaml"):
         write(tmp_path, FIRST)
 
 
