@@ -173,6 +173,20 @@ def manifest(c: Context, options: ManifestOptions) -> None:
         print(f"warning: {each}", file=sys.stderr)
 
 
+@task(name="crd-check")
+def check_definitions(
+    c: Context,
+    since: Annotated[str, "tag or commit to compare with (default: the last tag)"] = "",
+) -> int:
+    """Compare CRDs and permissions with those of the last tag: what breaks stored objects or clients is refused.
+
+    It ends with code 1 if something breaks that `accepted-breaks` in pyproject.toml does not name.
+    """
+    from .crd_changes import check
+
+    return int(not check(Project.at(Path(c.root)), since))
+
+
 @task(name="dashboards")
 def write_dashboards(
     c: Context,
