@@ -153,3 +153,28 @@ def test_without_a_git_repository_it_says_so(project: Path) -> None:
 
     assert done.returncode == 2
     assert done.stderr == "there is no git repository here, so no last release to compare with: run `git init`\n"
+
+
+def test_the_page_of_the_kinds_is_written_and_its_age_noticed(released: Path) -> None:
+    absent = invoked(released, "api-docs", "--check")
+    assert (absent.returncode, absent.stdout) == (0, "nothing to do: the page is up to date, or there is none\n")
+
+    written = invoked(released, "api-docs")
+    assert (written.returncode, written.stdout, written.stderr) == (0, "wrote docs/api.md\n", "")
+    text = (released / "docs/api.md").read_text("utf-8")
+    assert "| `spec.size` | integer | `1` | How large it is. (at least 1) |" in text
+    assert "Example:\n\n```yaml\napiVersion: example.com/v1\nkind: Gadget\n" in text
+    assert invoked(released, "api-docs", "--check").returncode == 0
+
+    change(released, "How large it is.", "How wide it is.")
+    stale = invoked(released, "api-docs", "--check")
+    sentence = "docs/api.md is outdated: run `invoke api-docs`, and commit the page\n"
+    assert (stale.returncode, stale.stdout) == (1, sentence)
+    assert (released / "docs/api.md").read_text("utf-8") == text
+    lint = invoked(released, "lint")
+    assert lint.returncode == 1
+    assert lint.stdout.endswith(sentence)
+
+    refused = invoked(released, "api-docs", "--out", "src")
+    assert refused.returncode == 2
+    assert refused.stderr == "src cannot be written (Is a directory): name another file by --out\n"

@@ -187,6 +187,24 @@ def check_definitions(
     return int(not check(Project.at(Path(c.root)), since))
 
 
+@task(name="api-docs")
+def write_api_page(
+    c: Context,
+    out: Annotated[str, "file to write (default docs/api.md)"] = "",
+    check: Annotated[bool, "write nothing; end with code 1 if the page is there and outdated"] = False,
+) -> int:
+    """Write a reference page of the operator's own kinds: fields, types, defaults, rules and samples."""
+    from . import api_page
+
+    project = Project.at(Path(c.root))
+    if not check:
+        print(f"wrote {api_page.write(project, out)}")
+        return 0
+    problem = api_page.problem(project, out)
+    print(problem or "nothing to do: the page is up to date, or there is none")
+    return int(bool(problem))
+
+
 @task(name="dashboards")
 def write_dashboards(
     c: Context,
