@@ -1,7 +1,7 @@
 """Folder: writes generated files beside files that belong to the user, so that generating again keeps edits.
 
 Generated files are replaced, and removed when they are no longer made. One that was edited is named, and nothing is
-written. Files of the user are written once; while nobody edited them, they follow what is generated.
+written. Files of the user are written once; until they are edited, they follow what is generated.
 The file CHECKSUMS records what was written, as `sha256sum --check` reads it.
 """
 
@@ -41,7 +41,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """The paths that were written, and those of the user that were kept."""
+    """The paths of files that were written, removed, or kept for the user."""
 
     changed: list[str]
     removed: list[str]

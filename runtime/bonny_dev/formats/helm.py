@@ -2,7 +2,7 @@
 
 Both are made from the objects of the manifest for a namespace and an image that no cluster has: where these stand in
 a string, Helm's expression takes their place. A manifest for another namespace shows that nothing else depends on it.
-The Namespace itself is Helm's. What people set are the values of `values`.
+The Namespace itself is Helm's. People set the values of `values`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def charts(
 ) -> Folder:
     """The files of both charts, in folders with their names: `<operator>` and, with kinds, `<operator>-crds`.
 
-    `include` names the parts that are on by default, `exclude` those that the chart does not have. `version` is that of
+    `include` names the parts that are on by default, `exclude` parts that the chart does not have. `version` is that of
     the distribution, and the tag of the image unless that has another one.
     Raises: `OptionError` for a manifest that depends on its namespace in a way that Helm cannot compute; `UsageError`
     for an image without a tag, or a version that is not one of a chart; as `documents` does.

@@ -26,7 +26,7 @@ OVERLAY_HEAD: Final = """\
 def base(objects: Iterable[Resource], *, replicas: int, image: str) -> Folder:
     """The files of `base/`, with the CRDs as a base of their own in `base/crds/`, and of one overlay.
 
-    `objects` are those of `manifest.bundle.documents`, with `image`.
+    `objects` come from `manifest.bundle.documents`, with `image`.
     """
     objects = [*objects]
     groups: dict[str, list[Resource]] = {}

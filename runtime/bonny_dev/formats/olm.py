@@ -34,7 +34,7 @@ CONFIGURATIONS: Final = {
     "ValidatingWebhookConfiguration": "ValidatingAdmissionWebhook",
     "MutatingWebhookConfiguration": "MutatingAdmissionWebhook",
 }
-# What OLM makes itself, or has no place for.
+# Kinds that OLM makes itself, or has no place for.
 OWN: Final = ("Namespace", "ServiceAccount", "Deployment", "RoleBinding", "ClusterRoleBinding", "Issuer", "Certificate")
 COPIED: Final = (
     "rules",

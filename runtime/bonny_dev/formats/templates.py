@@ -40,7 +40,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """What is there only under a condition: a document, or the value of a mapping together with its key."""
+    """A node that is there only under a condition: a document, or the value of a mapping together with its key."""
 
     condition: str
     """An action of Helm: `if .Values.crd.keep`; after `with .Values.affinity` a dot is the value of it."""

@@ -20,7 +20,7 @@ class Finding(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What `accepted-breaks` in pyproject.toml calls it: `Widget v1 spec.size`."""
+        """Its name in `accepted-breaks` of pyproject.toml: `Widget v1 spec.size`."""
         return " ".join(filter(None, (self.kind, self.version, self.change.path)))
 
     def __str__(self) -> str:

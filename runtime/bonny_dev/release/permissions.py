@@ -13,7 +13,7 @@ ROLES = ("Role", "ClusterRole")
 
 
 def compare(old: Iterable[Resource], new: Iterable[Resource]) -> tuple[list[str], list[str]]:
-    """Lines for the rules that are new, and for those that are gone, each after its role."""
+    """Lines for new rules, and lines for rules that are gone, each after its role."""
     before, after = _granted(old), _granted(new)
     return [*_lines(after, before)], [*_lines(before, after)]
 

@@ -11,7 +11,7 @@ import yaml
 from bonny.resource import Resource
 
 HEAD: Final = "<!-- Written by `invoke api-docs` from the classes in api/ and the objects in samples/: edit those. -->"
-# What every object has, and the API server explains.
+# Fields of every object, which the API server explains.
 COMMON: Final = ("apiVersion", "kind", "metadata")
 BOUNDS: Final = {
     "minimum": "at least {}",
@@ -109,7 +109,7 @@ def _type(schema: Resource) -> str:
 
 
 def _rules(schema: Resource) -> str:
-    """What a value must fulfil beyond its type."""
+    """The rules for a value beyond its type."""
     found = []
     if "enum" in schema:
         found.append("one of " + ", ".join(f"`{_json(each)}`" for each in schema["enum"]))

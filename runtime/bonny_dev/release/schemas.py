@@ -1,7 +1,7 @@
 """Schemas: compares the schemas of two releases of one version of a kind.
 
-A stored object was valid before, and a client writes what was valid before: whatever is refused now, or dropped, breaks
-them. What is allowed in addition breaks neither.
+A stored object was valid before, and a client writes what was valid before: a value that is refused now, or dropped,
+breaks them. A value that is allowed in addition breaks neither.
 """
 
 from __future__ import annotations

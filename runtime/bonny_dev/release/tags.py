@@ -73,6 +73,6 @@ def manifest_of(root: Path, tag: str) -> list[Resource]:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    """What git prints; None when it fails."""
+    """The output of git; None when it fails."""
     done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else None

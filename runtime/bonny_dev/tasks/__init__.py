@@ -178,7 +178,7 @@ def check_definitions(
     c: Context,
     since: Annotated[str, "tag or commit to compare with (default: the last tag)"] = "",
 ) -> int:
-    """Compare CRDs and permissions with those of the last tag: what breaks stored objects or clients is refused.
+    """Compare CRDs and permissions with the last tag: changes that break stored objects or clients are refused.
 
     It ends with code 1 if something breaks that `accepted-breaks` in pyproject.toml does not name.
     """

@@ -1,4 +1,4 @@
-"""CRD changes: compares definitions and permissions with those of the last release, as `invoke crd-check` does."""
+"""CRD changes: compares definitions and permissions with the last release, as `invoke crd-check` does."""
 
 from __future__ import annotations
 
