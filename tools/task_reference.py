@@ -28,8 +28,9 @@ LEAD: Final = """\
 The `invoke` tasks of a rendered repository. They run in any of its folders; `invoke --help TASK` prints the same text.
 
 A task ends with code 0 when it succeeded; with 1 when tests, checks or a program failed, when a check of `doctor`
-failed, when `migrate` could not write an object, or when `--from-crd` found a newer definition; and with 2 when it
-refused to start, for example a misspelt task, with one sentence on stderr that names the reason and the remedy.
+failed, when `migrate` could not write an object, when `--from-crd` found a newer definition, when `crd-check` found a
+change that breaks objects or clients, or `api-docs --check` an outdated page; and with 2 when it refused to start, for
+example a misspelt task, with one sentence on stderr that names the reason and the remedy.
 
 The generators, whose names begin with `gen-`, add files and never change an existing one. They write all missing files
 or none: when a file exists with different content, they name it and write nothing. The operator discovers the added

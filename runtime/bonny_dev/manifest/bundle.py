@@ -122,7 +122,7 @@ def to_yaml(objects: Iterable[Resource]) -> str:
     Raises: `OptionError` for a value that YAML has no word for.
     """
     try:
-        return "---\n".join(yaml.dump(each, Dumper=_Dumper, sort_keys=False, width=140) for each in objects)
+        return "---\n".join(yaml.dump(each, Dumper=Dumper, sort_keys=False, width=140) for each in objects)
     except RepresenterError as error:
         raise OptionError(
             f"the manifest holds {error.args[-1]!r}, which is not text, a number, a list or a mapping: convert it"
@@ -154,7 +154,7 @@ def _role(operator: Operator, rules: list[Resource], *, scope: str, namespace: s
     return [{**role, "rules": rules}, binding]
 
 
-class _Dumper(yaml.SafeDumper):
+class Dumper(yaml.SafeDumper):
     """Written for readers: no anchors, several lines as a block, short lists and mappings in one line."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
@@ -197,6 +197,6 @@ def _is_short(words: Sequence[Any], limit: int) -> bool:
     return plain and sum(len(str(word)) for word in words) < limit
 
 
-_Dumper.add_representer(str, _text)
-_Dumper.add_representer(dict, _mapping)
-_Dumper.add_representer(list, _list)
+Dumper.add_representer(str, _text)
+Dumper.add_representer(dict, _mapping)
+Dumper.add_representer(list, _list)

@@ -112,7 +112,7 @@ def _of_parts(operator: Operator) -> Iterator[tuple[str, str | None, Resource]]:
 def missing_lines(missing: Iterable[Permission]) -> list[str]:
     """The rules to add, one line each, with their roles."""
     return [
-        f"add to {'the ClusterRole' if namespace == CLUSTER else f'the Role in {namespace}'}: {_as_yaml(rule)}"
+        f"add to {'the ClusterRole' if namespace == CLUSTER else f'the Role in {namespace}'}: {rule_text(rule)}"
         for namespace, rules in as_rules(missing).items()
         for rule in rules
     ]
@@ -227,7 +227,7 @@ def _in_order(verbs: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(verbs, key=lambda verb: (VERBS.index(verb) if verb in VERBS else len(VERBS), verb)))
 
 
-def _as_yaml(rule: Resource) -> str:
+def rule_text(rule: Resource) -> str:
     """A policy rule as one line of YAML, to paste into a Role or ClusterRole."""
     values_by_key = {
         key: f"[{', '.join(values)}]" if key == "verbs" else json.dumps(values) for key, values in rule.items()

@@ -6,7 +6,6 @@ You need it in tasks.py only. Imports at the top are light, so that `invoke --li
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +18,7 @@ from ..project import Project
 from . import sandbox as sandbox
 from .command_line import check_command_line as check_command_line
 from .declaring import FromCrd, task
-from .options import Definition, DryRun, KubeContext, LocalRun, NewApi, NewKind, separated
+from .options import Definition, DryRun, KubeContext, LocalRun, ManifestOptions, NewApi, NewKind, separated
 from .shipping import image as image
 from .shipping import install as install
 from .shipping import lock as lock
@@ -164,42 +163,46 @@ def list_extras(
 
 
 @task(iterable=["with_", "without"])
-def manifest(
+def manifest(c: Context, options: ManifestOptions) -> None:
+    """Write the manifest of the operator: CRDs, permissions, Deployment; as YAML, or for Helm, kustomize or OLM."""
+    from .formats import write
+
+    lines, warnings = write(Project.at(Path(c.root)), options)
+    print(*lines, sep="\n", end="\n" if lines else "")
+    for each in warnings:
+        print(f"warning: {each}", file=sys.stderr)
+
+
+@task(name="crd-check")
+def check_definitions(
     c: Context,
-    image: Annotated[
-        str, "container image to deploy (default: the image in pyproject.toml; without one there is no Deployment)"
-    ] = "",
-    namespace: Annotated[str, "namespace to deploy to (default: the operator's name)"] = "",
-    out: Annotated[str, "file to write, or - for the terminal (default manifest.yaml)"] = "manifest.yaml",
-    local: Annotated[bool, "leave out the Deployment and webhooks: the operator runs on this machine"] = False,
-    crds_only: Annotated[
-        bool, "leave out everything but the definitions of the operator's kinds (and who converts them)"
-    ] = False,
-    with_: Annotated[Iterable[str] | None, "parts to add, by name: service-monitor,alerts,dashboards"] = None,
-    without: Annotated[Iterable[str] | None, "parts to leave out, by name: network-policy,service,pdb"] = None,
-) -> None:
-    """Write the manifest of the operator: CRDs, permissions, Deployment."""
-    from ..manifest import bundle, command, granting, webhook_checks
-    from .imports import lacking_for_certificates
+    since: Annotated[str, "tag or commit to compare with (default: the last tag)"] = "",
+) -> int:
+    """Compare CRDs and permissions with the last tag: changes that break stored objects or clients are refused.
+
+    It ends with code 1 if something breaks that `accepted-breaks` in pyproject.toml does not name.
+    """
+    from .crd_changes import check
+
+    return int(not check(Project.at(Path(c.root)), since))
+
+
+@task(name="api-docs")
+def write_api_page(
+    c: Context,
+    out: Annotated[str, "file to write (default docs/api.md)"] = "",
+    check: Annotated[bool, "write nothing; end with code 1 if the page is there and outdated"] = False,
+) -> int:
+    """Write a reference page of the operator's own kinds: fields, types, defaults, rules and samples."""
+    from . import api_page
 
     project = Project.at(Path(c.root))
-    operator = project.load_operator()
-    usual = f"{project.image}:{project.version}" if project.image else None
-    objects = bundle.documents(
-        operator,
-        image=image or usual,
-        namespace=namespace or None,
-        local=local,
-        crds_only=crds_only,
-        include=separated(with_),
-        exclude=separated(without),
-    )
-    command.write(bundle.to_yaml(objects), out if out == "-" else str(project.root / out))
-    if out != "-":
-        print(f"wrote {out}")
-    risks = (*webhook_checks.warnings(operator, objects), *granting.warnings(operator))
-    for each in (*risks, *lacking_for_certificates(project, operator)):
-        print(f"warning: {each}", file=sys.stderr)
+    if not check:
+        print(f"wrote {api_page.write(project, out)}")
+        return 0
+    problem = api_page.problem(project, out)
+    print(problem or "nothing to do: the page is up to date, or there is none")
+    return int(bool(problem))
 
 
 @task(name="dashboards")

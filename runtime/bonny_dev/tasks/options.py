@@ -46,6 +46,39 @@ class NewKind(NewApi):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ManifestOptions:
+    """The options of manifest."""
+
+    image: Annotated[
+        str, "container image to deploy (default: the image in pyproject.toml; without one there is no Deployment)"
+    ] = ""
+    namespace: Annotated[
+        str, "namespace to deploy to (default: the operator's name); Helm and OLM name it themselves"
+    ] = ""
+    format_: Annotated[str, "yaml, helm, kustomize or olm (default yaml)"] = "yaml"
+    out: Annotated[
+        str,
+        "file to write, or - for the terminal (default manifest.yaml); a folder for the other formats (default "
+        "deploy/helm, deploy/kustomize, deploy/olm)",
+    ] = ""
+    local: Annotated[bool, "leave out the Deployment and webhooks: the operator runs on this machine"] = False
+    crds_only: Annotated[
+        bool, "leave out everything but the definitions of the operator's kinds (and who converts them)"
+    ] = False
+    with_: Annotated[list[str] | None, "parts to add, by name: service-monitor,alerts,dashboards"] = None
+    without: Annotated[list[str] | None, "parts to leave out, by name: network-policy,service,pdb"] = None
+    force: Annotated[bool, "replace generated files, too, that were edited; for formats that are folders"] = False
+
+    @property
+    def include(self) -> list[str]:
+        return separated(self.with_)
+
+    @property
+    def exclude(self) -> list[str]:
+        return separated(self.without)
+
+
+@dataclass(frozen=True, kw_only=True)
 class LocalRun:
     """The options of run-local."""
 

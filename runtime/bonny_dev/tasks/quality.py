@@ -12,6 +12,7 @@ from pathlib import Path
 from bonny.errors import UsageError
 
 from ..project import Project
+from .api_page import problem
 from .imports import lacking
 from .pyproject import PROJECT
 
@@ -29,7 +30,11 @@ def run_tests(root: Path, *, unit: bool) -> int:
 def run_checks(root: Path) -> int:
     """Run every check, also after one failed, and return 0 when all passed."""
     codes = [_run(root, check) for check in CHECKS]
-    for sentence in (sentences := lacking(Project.at(root))):
+    project = Project.at(root)
+    sentences = lacking(project)
+    if outdated := problem(project):
+        sentences.append(outdated)
+    for sentence in sentences:
         print(sentence)
     return max(*codes, min(len(sentences), 1))
 
