@@ -18,7 +18,7 @@ from bonny.errors import UsageError
 from ..project import Project
 from . import sandbox as sandbox
 from .command_line import check_command_line as check_command_line
-from .declaring import FromCrd, task
+from .declaring import FromCrd, OfAll, task
 from .options import Definition, DryRun, KubeContext, LocalRun, NewApi, NewKind, separated
 from .shipping import image as image
 from .shipping import install as install
@@ -245,6 +245,32 @@ def examine(
     project = Project.at(Path(c.root))
     samples = project.root / "samples"
     return int(not run(project.load_operator(), samples, sandbox=sandbox, namespace=namespace, context=context))
+
+
+@task(name="why", klass=OfAll, positional=["target"])
+def explain(
+    c: Context,
+    target: Annotated[str, "the object, as kind/namespace/name or kind/name; with --all a kind, or nothing"] = "",
+    all: Annotated[bool, "one line for each object"] = False,  # noqa: A002  it becomes the option
+    json: Annotated[bool, "the answers as JSON, for scripts"] = False,
+    namespace: Annotated[str, "namespace that the operator is deployed to (default: its name)"] = "",
+    context: KubeContext = "",
+) -> int:
+    """Show why an object is as it is: ten answers, from the API server. Changes nothing.
+
+    It ends with code 1 if something is wrong.
+    """
+    import asyncio
+
+    from bonny.naming import check_dns_label
+
+    from ..why.command import why
+    from .deploy import cluster_of
+
+    operator = Project.at(Path(c.root)).load_operator()
+    where = check_dns_label(namespace or operator.name, "namespace")
+    answered = why(cluster_of(context), operator, target, namespace=where, everything=all, as_json=json)
+    return int(not asyncio.run(answered))
 
 
 @task(name="migrate", iterable=["remove_version"])
