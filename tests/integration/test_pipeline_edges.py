@@ -427,7 +427,7 @@ def left_in(worker: Worker) -> dict[str, object]:
         "unsure": router._unsure,
         "running": worker.running,
         "queued": router.queue._entries,
-        "timers": router.queue._timers,
+        "timers": router.queue._timers.times,
         "children": [item for source in router.owned_streams for item in source.store],
     }
     assert router.queue.statistics(now=now).working == 0

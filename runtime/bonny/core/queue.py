@@ -19,12 +19,12 @@ Rules, each with a test of its name in tests/unit/core/test_queue.py:
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from heapq import heapify, heappop, heappush
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -35,7 +35,7 @@ AGEING_SECONDS: Final = 10.0
 LIVE_IN_A_ROW: Final = 3
 # After a suspend all timers are due at once; firing them all in one go would block the event loop.
 FIRED_AT_ONCE: Final = 100
-# Void slots below this number are not worth a clean-up.
+# Replaced times below this number are not worth a clean-up.
 SLACK: Final = 64
 # Most conflicts and slow children need about 0.2 s; 300 s limits the load of an object that always fails.
 BACKOFF: Final = Backoff(base=0.2, cap=300.0)
@@ -91,20 +91,13 @@ class Statistics:
 
 
 class _QueuedKey(msgspec.Struct, gc=False):
-    """A key that is queued, delayed, parked or worked on.
-
-    `ticket` identifies its slot in a line; slots with an older ticket are void.
-    """
+    """A key that is queued, delayed, parked or worked on."""
 
     reasons: frozenset[Reason] = NO_REASONS
     """A shared set: one set per key would dominate memory during a large initial list."""
 
     priority: Priority = Priority.LOW
-    ticket: int = 0
     ready_since: float | None = None
-    slot: tuple[float, int, Any, None] | None = None
-    """Its slot in the waiting line, while it is delayed or parked."""
-
     parked: bool = False
     working: bool = False
     again: Priority | None = None
@@ -121,8 +114,40 @@ class _QueuedKey(msgspec.Struct, gc=False):
     """When it became ready; kept while it is parked, so that its whole wait is measured."""
 
 
-_Slot: TypeAlias = tuple[float, int, K, Reason | None]
-"""A slot in the waiting line: due time, ticket, key, and the reason if it is a timer."""
+_Time: TypeAlias = tuple[float, int, K, Reason]
+"""A time of a key: when it is due, a number, as keys cannot be compared, the key, and the reason to queue it then."""
+
+
+class _Schedule(Generic[K]):
+    """At most one time for each key."""
+
+    def __init__(self) -> None:
+        self.times: dict[K, _Time[K]] = {}
+        self._heap: list[_Time[K]] = []
+        """The times, and times that were replaced or removed since."""
+
+        self._number = 0
+
+    def set(self, key: K, at: float, reason: Reason) -> None:
+        """Replaces the earlier time of `key`."""
+        self._number += 1
+        time = self.times[key] = (at, self._number, key, reason)
+        heappush(self._heap, time)
+        if len(self._heap) > 2 * len(self.times) + SLACK:
+            # A hot key leaves an old time behind at each change. A new heap is O(n), once in n times.
+            self._heap = list(self.times.values())
+            heapify(self._heap)
+
+    def next(self) -> float | None:
+        """The earliest time."""
+        while self._heap and self.times.get(self._heap[0][2]) is not self._heap[0]:
+            heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def pop(self, now: float) -> _Time[K] | None:
+        """Remove the earliest time, if it is due."""
+        due = self.next()
+        return None if due is None or due > now else self.times.pop(heappop(self._heap)[2])
 
 
 class Queue(Generic[K]):
@@ -132,19 +157,23 @@ class Queue(Generic[K]):
         """`backoff`: waits of a key after failures. Default 0.2 s doubling to 300 s."""
         self._backoff = backoff
         self._entries: dict[K, _QueuedKey] = {}
-        self._live: deque[tuple[int, K]] = deque()
-        self._low: deque[tuple[int, K]] = deque()
-        self._waiting: list[_Slot[K]] = []
-        self._timers: dict[K, _Slot[K]] = {}
+        self._live: OrderedDict[K, _QueuedKey] = OrderedDict()
+        self._low: OrderedDict[K, _QueuedKey] = OrderedDict()
+        self._delays: _Schedule[K] = _Schedule()
+        """When keys that are delayed or parked become ready."""
+
+        self._timers: _Schedule[K] = _Schedule()
         self.adds = 0
         """Times a key became ready, since the start; not counting keys that return from parking."""
 
         self.retries = 0
-        self._tickets = 0
         self._live_in_a_row = 0
         self._paused_until = 0.0
-        self.ready = 0
+
+    @property
+    def ready(self) -> int:
         """The number of keys that could be handed out now."""
+        return len(self._live) + len(self._low)
 
     # --- putting in ---------------------------------------------------------------------------------------------------
 
@@ -158,25 +187,22 @@ class Queue(Generic[K]):
             entry.again = priority if entry.again is None else min(entry.again, priority)
         elif entry.parked:
             entry.priority = min(entry.priority, priority)
-        elif entry.slot is not None and priority is Priority.LOW:
+        elif priority is Priority.LOW and key in self._delays.times:
             pass  # it waits after a failure, and a low add does not shorten that
         elif entry.ready_since is None or priority < entry.priority:
             self._make_ready(key, entry, priority, now)
 
     def set_timer(self, key: K, reason: Reason, *, at: float) -> None:
         """Queue `key` as low at the time `at`; replaces its earlier timer."""
-        self._tickets += 1
-        slot = (at, self._tickets, key, reason)
-        self._timers[key] = slot
-        self._push(slot)
+        self._timers.set(key, at, reason)
 
     def has_timer(self, key: K) -> bool:
         """Whether `key` has a timer."""
-        return key in self._timers
+        return key in self._timers.times
 
     def cancel_timer(self, key: K) -> None:
         """Remove the timer of `key`, if it has one."""
-        self._timers.pop(key, None)
+        self._timers.times.pop(key, None)
 
     # --- taking out ---------------------------------------------------------------------------------------------------
 
@@ -189,26 +215,14 @@ class Queue(Generic[K]):
         if not self.ready:
             self._live_in_a_row = 0
             return None
-        live, low = self._first(self._live), self._first(self._low)
-        aged = low is not None and now - (low[1].ready_since or 0.0) >= AGEING_SECONDS
-        if live is None or (aged and self._live_in_a_row >= LIVE_IN_A_ROW):
-            self._live_in_a_row = 0
-            return self._hand_out(self._low, low)
-        self._live_in_a_row += 1
-        return self._hand_out(self._live, live)
-
-    def _hand_out(self, line: deque[tuple[int, K]], first: tuple[K, _QueuedKey] | None) -> Work[K] | None:
-        if first is None:
-            return None
-        line.popleft()
-        key, entry = first
+        low = next(iter(self._low.values()), None)
+        aged = low is not None and now - (low.ready_since or 0.0) >= AGEING_SECONDS
+        is_low = not self._live or (aged and self._live_in_a_row >= LIVE_IN_A_ROW)
+        self._live_in_a_row = 0 if is_low else self._live_in_a_row + 1
+        key, entry = (self._low if is_low else self._live).popitem(last=False)
         work = Work(key, entry.reasons, entry.tries, entry.ready_since or 0.0)
-        entry.handed = work.reasons
-        entry.queued = work.queued
-        entry.reasons = NO_REASONS
-        entry.ready_since = None
-        entry.working = True
-        self.ready -= 1
+        entry.handed, entry.queued = work.reasons, work.queued
+        entry.reasons, entry.ready_since, entry.working = NO_REASONS, None, True
         return work
 
     def done(self, key: K, *, now: float) -> None:
@@ -216,7 +230,11 @@ class Queue(Generic[K]):
         entry = self._release(key)
         entry.tries, entry.failing_since = 0, None
         entry.queued = None
-        self._settle(key, entry, now)
+        again, entry.again = entry.again, None
+        if again is None:
+            del self._entries[key]
+        else:
+            self._make_ready(key, entry, again, now)
 
     def retry(self, key: K, *, now: float, chance: float, after: float | None = None, failed: bool = True) -> float:
         """The work on `key` did not succeed: try again after the backoff, but not before `after`; return the wait.
@@ -234,11 +252,11 @@ class Queue(Generic[K]):
             wait = self._backoff.delay(entry.tries, chance=chance, failing=now - since)
         wait = max(wait, after or 0.0)
         entry.reasons |= entry.handed
-        if entry.again is Priority.LIVE:
-            self._settle(key, entry, now)
+        again, entry.again = entry.again, None
+        if again is Priority.LIVE:
+            self._make_ready(key, entry, again, now)
             return 0.0
-        entry.again = None
-        self._wait(key, entry, now + wait)
+        self._delays.set(key, now + wait, Reason.REQUEUE)
         return wait
 
     def park(self, key: K, *, until: float) -> None:
@@ -249,7 +267,7 @@ class Queue(Generic[K]):
         entry.parked = True
         # A parked key was due already, so it continues as live.
         entry.priority = Priority.LIVE
-        self._wait(key, entry, until)
+        self._delays.set(key, until, Reason.REQUEUE)
 
     def unpark(self, key: K) -> None:
         """End the wait of `key`, if it is parked."""
@@ -267,7 +285,7 @@ class Queue(Generic[K]):
         entry = self._entries.get(key)
         if entry is None or entry.working:
             return
-        self._leave_line(entry)
+        self._leave(key, entry)
         del self._entries[key]
 
     # --- looking ------------------------------------------------------------------------------------------------------
@@ -282,12 +300,8 @@ class Queue(Generic[K]):
         none."""
         if self._paused_until:
             return self._paused_until
-        while self._waiting:
-            slot = self._waiting[0]
-            if self._stands(slot):
-                return slot[0]
-            heappop(self._waiting)
-        return None
+        due = (self._delays.next(), self._timers.next())
+        return min((each for each in due if each is not None), default=None)
 
     def statistics(self, *, now: float) -> Statistics:
         # 100,000 keys take 11 ms.
@@ -295,88 +309,40 @@ class Queue(Generic[K]):
         parked = sum(entry.parked for entry in entries)
         return Statistics(
             ready=self.ready,
-            delayed=sum(entry.slot is not None for entry in entries) - parked,
+            delayed=len(self._delays.times) - parked,
             parked=parked,
             working=sum(entry.working for entry in entries),
-            timers=len(self._timers),
+            timers=len(self._timers.times),
             oldest=now - min((entry.ready_since for entry in entries if entry.ready_since is not None), default=now),
         )
 
-    # --- slots --------------------------------------------------------------------------------------------------------
+    # --- states of a key ----------------------------------------------------------------------------------------------
 
-    def _leave_line(self, entry: _QueuedKey) -> None:
-        was_ready = entry.ready_since is not None
-        self.ready -= was_ready
-        entry.ready_since = None
-        entry.slot = None
-        entry.parked = False
-        if was_ready and len(self._live) + len(self._low) > 2 * self.ready + SLACK:
-            # A standby takes no keys, so nothing else removes the slots of deleted objects.
-            self._live, self._low = (deque(filter(self._in_line, line)) for line in (self._live, self._low))
+    def _leave(self, key: K, entry: _QueuedKey) -> None:
+        """`key` is neither ready nor does it wait."""
+        if entry.ready_since is not None:
+            del (self._live if entry.priority is Priority.LIVE else self._low)[key]
+        self._delays.times.pop(key, None)
+        entry.ready_since, entry.parked = None, False
 
     def _make_ready(self, key: K, entry: _QueuedKey, priority: Priority, now: float) -> None:
         since = entry.queued if entry.ready_since is None else entry.ready_since
         if since is None:
             self.adds += 1
-        self._leave_line(entry)
-        self._tickets += 1
-        entry.ticket = self._tickets
-        entry.priority = priority
-        entry.ready_since = now if since is None else since
-        self.ready += 1
-        (self._live if priority is Priority.LIVE else self._low).append((entry.ticket, key))
-
-    def _wait(self, key: K, entry: _QueuedKey, due: float) -> None:
-        self._tickets += 1
-        entry.slot = (due, self._tickets, key, None)
-        self._push(entry.slot)
-
-    def _push(self, slot: _Slot[K]) -> None:
-        heappush(self._waiting, slot)
-        if len(self._waiting) > 2 * (len(self._entries) + len(self._timers)) + SLACK:
-            # A hot key leaves a void timer behind at each change; rebuilding is O(n) and happens once in n times. It is
-            # built from the valid slots: checking each of 100,000 slots would block the event loop three times as long.
-            waiting = [entry.slot for entry in self._entries.values() if entry.slot is not None]
-            self._waiting = [*self._timers.values(), *waiting]
-            heapify(self._waiting)
-
-    def _stands(self, slot: _Slot[K]) -> bool:
-        """Whether a slot of the waiting line is still valid."""
-        if slot[3] is not None:
-            return self._timers.get(slot[2]) is slot
-        entry = self._entries.get(slot[2])
-        return entry is not None and entry.slot is slot
-
-    def _first(self, line: deque[tuple[int, K]]) -> tuple[K, _QueuedKey] | None:
-        """The first valid entry of a line."""
-        while line:
-            entry = self._in_line(line[0])
-            if entry is not None:
-                return line[0][1], entry
-            line.popleft()
-        return None
-
-    def _in_line(self, slot: tuple[int, K]) -> _QueuedKey | None:
-        """The entry in this slot of the live or the low line; None when the slot is void."""
-        ticket, key = slot
-        entry = self._entries.get(key)
-        return entry if entry is not None and entry.ticket == ticket and entry.ready_since is not None else None
+        self._leave(key, entry)
+        entry.priority, entry.ready_since = priority, now if since is None else since
+        (self._live if priority is Priority.LIVE else self._low)[key] = entry
 
     def _fire(self, now: float) -> None:
         """Make due keys ready, up to a limit; the next calls continue."""
         for _ in range(FIRED_AT_ONCE):
-            if not self._waiting or self._waiting[0][0] > now:
-                return
-            slot = heappop(self._waiting)
-            if not self._stands(slot):
-                continue
-            _, _, key, timer = slot
-            if timer is not None:
-                del self._timers[key]
-                self.add(key, timer, now=now, priority=Priority.LOW)
+            if delayed := self._delays.pop(now):
+                entry = self._entries[delayed[2]]
+                self._make_ready(delayed[2], entry, entry.priority, now)
+            elif timer := self._timers.pop(now):
+                self.add(timer[2], timer[3], now=now, priority=Priority.LOW)
             else:
-                entry = self._entries[key]
-                self._make_ready(key, entry, entry.priority, now)
+                return
 
     def _release(self, key: K) -> _QueuedKey:
         entry = self._entries[key]
@@ -384,10 +350,3 @@ class Queue(Generic[K]):
             raise ValueError(f"{key} is not being worked on")
         entry.working = False
         return entry
-
-    def _settle(self, key: K, entry: _QueuedKey, now: float) -> None:
-        if entry.again is not None:
-            priority, entry.again = entry.again, None
-            self._make_ready(key, entry, priority, now)
-        else:
-            del self._entries[key]
