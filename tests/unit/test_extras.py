@@ -44,7 +44,7 @@ def plugged() -> dict[str, Extra]:
 
 
 def test_each_folder_of_the_table_is_a_package_and_is_present() -> None:
-    assert FOLDERS == ["compat", "cron", "metrics_auth", "otel", "scheduler", "tls", "webhooks"]
+    assert FOLDERS == ["compat", "console", "cron", "metrics_auth", "otel", "scheduler", "tls", "webhooks"]
     assert [folder for folder in FOLDERS if not (PACKAGE / folder / "__init__.py").is_file()] == []
     assert [name for name in listed() if not is_present(name)] == []
 
@@ -53,7 +53,7 @@ def test_each_module_extra_belongs_to_an_extra_of_the_table() -> None:
     there = sorted(path.parent.name for path in PACKAGE.rglob("extra.py"))
     assert there == sorted(listed()[name].folders[0] for name in plugged())
     # Others are loaded for an operator with a class that they serve.
-    assert present() == {name: extra for name, extra in plugged().items() if listed()[name].option}
+    assert present() == {name: extra for name, extra in plugged().items() if listed()[name].option or extra.variables}
     assert all(isinstance(extra, Extra) for extra in plugged().values())
 
 
