@@ -51,6 +51,7 @@ class Reason(StrEnum):
     RELATED = "related"
     REQUEUE = "requeue"
     RESYNC = "resync"
+    REQUESTED = "requested"
 
 
 class Priority(IntEnum):
