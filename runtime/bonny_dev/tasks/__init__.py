@@ -273,6 +273,41 @@ def explain(
     return int(not asyncio.run(answered))
 
 
+@task(name="console")
+def open_console(
+    c: Context,
+    url: Annotated[
+        str, "address of the operator's own console: http://127.0.0.1:8090 (default: BONNY_CONSOLE_URL)"
+    ] = "",
+    port: Annotated[int, "port of the page on this machine (default 0: any free one)"] = 0,
+    namespace: Annotated[str, "namespace that the operator is deployed to (default: its name)"] = "",
+    context: KubeContext = "",
+) -> None:
+    """Serve a page that shows what the operator does now, and pauses objects or runs their handlers. Ctrl-C ends it."""
+    from bonny.naming import check_dns_label
+
+    from ..console import command
+    from .deploy import cluster_of
+
+    operator = Project.at(Path(c.root)).load_operator()
+    where = check_dns_label(namespace or operator.name, "namespace")
+    command.open_console(cluster_of(context), operator, namespace=where, url=url, port=port)
+
+
+@task(name="top")
+def print_queues(
+    c: Context,
+    url: Annotated[
+        str, "address of the operator's own console: http://127.0.0.1:8090 (default: BONNY_CONSOLE_URL)"
+    ] = "",
+    once: Annotated[bool, "print it once"] = False,
+) -> int:
+    """Print the queues and streams of a running operator, every two seconds. Ctrl-C ends it."""
+    from ..console import command
+
+    return command.top(url, once=once)
+
+
 @task(name="migrate", iterable=["remove_version"])
 def migrate_kind(
     c: Context,

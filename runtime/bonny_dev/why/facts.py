@@ -24,7 +24,7 @@ from bonny.resource import OWNER_UID, Resource, gvk_of, key_of
 from bonny.run.leader import LEASE
 
 from ..manifest.rbac import Permission, grants, permissions
-from ..tasks.reviews import refused
+from ..manifest.reviews import refused
 
 POD: Final = Kind("v1", "Pod")
 # What Kubernetes' own controllers make of a child, and of which children.
