@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -10,48 +9,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from bonny import Axn, Controller, Field, Operator, Owned, Spec, Version, Wait
-from bonny.console.server import ConsoleRun
-from bonny.console.settings import ConsoleSettings
-from bonny_dev.manifest import bundle
 from bonny_dev.sandbox import Sandbox
-from tests.support.serving import Serving
-
-GROUP = "watched.example.com"
-TOKEN = "t0ken"
-
-
-class ClockSpec(Spec):
-    """The desired state."""
-
-    mood: str = Field("", max_length=20)
-
-
-class Clock(Version):
-    """Ticks."""
-
-    kind = "Clock"
-    version = "v1"
-    storage = True
-    hub = True
-    spec: ClockSpec
-
-
-class ClockController(Controller[Clock]):
-    """Waits, fails or makes a Secret, as the object asks."""
-
-    owns = (Owned("v1", "Secret"),)
-
-    async def reconcile(self, axn: Axn[Clock]) -> None:
-        """Register a Secret."""
-        metadata = {"name": axn.key.name, "namespace": axn.key.namespace}
-        axn.register_descendant(
-            {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"key": "very secret"}}
-        )
-        if axn.spec.mood == "wait":
-            raise Wait("it is not noon yet", after=600)
-        if axn.spec.mood == "fail":
-            raise RuntimeError("the very secret value")
+from tests.support.watched import GROUP, TOKEN, exchange, watched
 
 
 class Console:
@@ -61,16 +20,7 @@ class Console:
         self.port = port
 
     def status(self, path: str, *, method: str = "GET", **headers: str) -> tuple[int, bytes, dict[str, str]]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        try:
-            connection.putrequest(method, path, skip_host=True)
-            for name, value in {"Host": f"127.0.0.1:{self.port}", **headers}.items():
-                connection.putheader(name, value)
-            connection.endheaders()
-            answer = connection.getresponse()
-            return answer.status, answer.read(), {name.lower(): value for name, value in answer.getheaders()}
-        finally:
-            connection.close()
+        return exchange(self.port, path, method=method, **headers)
 
     def get(self, path: str, **query: str) -> Any:
         status, body, _ = self.status(f"{path}?{urlencode(query)}", Authorization=f"Bearer {TOKEN}")
@@ -83,28 +33,10 @@ class Console:
         return runs
 
 
-def clock(name: str, mood: str = "") -> dict[str, Any]:
-    metadata = {"name": name, "namespace": "default"}
-    return {"apiVersion": f"{GROUP}/v1", "kind": "Clock", "metadata": metadata, "spec": {"mood": mood}}
-
-
 @pytest.fixture(scope="module")
 def console(sandbox: Sandbox) -> Iterator[Console]:
-    operator = Operator(name="watched", group=GROUP, controllers=[ClockController], version="1.2.3")
-    documents = bundle.documents(operator, image=None, namespace="watched", local=True)
-    sandbox.apply(documents)
-    Sandbox.eventually(lambda: sandbox.request("GET", f"/apis/{GROUP}/v1/clocks").status == 200)
-    sandbox.apply([clock("calm"), clock("late", "wait"), clock("broken", "fail")])
-    serving = Serving(operator, sandbox.kubeconfig, leader_election=False)
-    serving.process.config = serving.process.config.with_(ConsoleSettings, port=0, token=TOKEN)
-    serving.start()
-    try:
-        (run,) = (each for each in serving.process.extras if isinstance(each, ConsoleRun))
-        yield Console(run.server.port)
-    finally:
-        serving.stop()
-        for name in ("calm", "late", "broken"):
-            sandbox.delete(f"{GROUP}/v1", "Clock", name, namespace="default")
+    with watched(sandbox) as port:
+        yield Console(port)
 
 
 def test_it_shows_streams_queues_and_slots(console: Console) -> None:
@@ -113,7 +45,7 @@ def test_it_shows_streams_queues_and_slots(console: Console) -> None:
     assert (shown["operator"], shown["version"], shown["pod"], shown["leading"]) == ("watched", "1.2.3", "test", True)
     streams = {each["name"]: each for each in shown["streams"]}
     assert streams.keys() == {f"clocks.{GROUP}", "secrets"}
-    assert streams[f"clocks.{GROUP}"]["objects"] == 3
+    assert streams[f"clocks.{GROUP}"]["objects"] == 4
     assert all(each["synced"] and each["error"] is None for each in streams.values())
     (controller,) = shown["controllers"]
     assert (controller["name"], controller["slots"]) == ("ClockController", 10)
@@ -153,7 +85,12 @@ def test_it_shows_the_last_outcome_of_all_objects_and_no_values(console: Console
         shown = console.get("/outcomes", controller="ClockController")
         return {name: run["outcome"] for name, run in shown.items()}
 
-    wanted = {"default/calm": "succeeded", "default/late": "waiting", "default/broken": "failed"}
+    wanted = {
+        "default/calm": "succeeded",
+        "default/late": "waiting",
+        "default/broken": "failed",
+        "default/hostile": "waiting",
+    }
     Sandbox.eventually(lambda: outcomes() == wanted)
     everything = [console.get("/outcomes", controller="ClockController"), console.get("/overview")]
     everything += [console.get("/object", controller="ClockController", namespace="default", name="broken")]

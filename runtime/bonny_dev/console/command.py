@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import sys
+import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from bonny.client.config import Cluster
-from bonny.errors import UsageError
+from bonny.errors import ApiError, UsageError
 from bonny.operator import Operator
 
+from ..manifest.recorder import NOT_RECORDED
+from ..sandbox.ports import LOOPBACK, free_ports
 from .inside import Inside
 from .server import serve
 
 SECONDS: Final = 2.0
 CLEAR: Final = "\033[H\033[2J"
-# The log lines of an operator that `run-local` runs name it, too.
 VARIABLES: Final = ("BONNY_CONSOLE_URL", "BONNY_CONSOLE_TOKEN")
 
 
@@ -36,6 +40,33 @@ def open_console(cluster: Cluster, operator: Operator, *, namespace: str, url: s
         asyncio.run(serving)
     except KeyboardInterrupt:
         print()
+
+
+@contextmanager
+def beside(cluster: Cluster, operator: Operator, *, namespace: str) -> Iterator[tuple[int, str]]:
+    """Serve the page in a thread meanwhile; yields the port and the token for the console of the operator itself."""
+    (port,), token = free_ports(1), secrets.token_urlsafe(24)
+    inside = Inside(f"http://{LOOPBACK}:{port}", token)
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(serve(cluster, operator, namespace=namespace, inside=inside, opened=_announce))
+
+    def run() -> None:
+        try:
+            loop.run_until_complete(task)
+        except asyncio.CancelledError:
+            loop.close()
+        except (ApiError, UsageError) as error:
+            print(f"the console ended: {error}", flush=True)
+
+    # What the page asks for is not what the operator needs.
+    thread = threading.Thread(target=run, name=NOT_RECORDED, daemon=True)
+    thread.start()
+    try:
+        yield port, token
+    finally:
+        if thread.is_alive():
+            loop.call_soon_threadsafe(task.cancel)
+        thread.join(SECONDS)
 
 
 def _announce(link: str) -> None:
