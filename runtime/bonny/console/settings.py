@@ -27,7 +27,7 @@ VARIABLES: Final[Mapping[str, Variable]] = {
         "Port on the loopback address that answers what queues, slots and streams hold, as JSON."),
     "BONNY_CONSOLE_TOKEN": Variable(
         "token", "any text without blanks", "none",
-        "Bearer token that the console demands. Without it, whoever reaches the loopback address may ask: other users "
-        "of the machine; in a cluster, who may forward ports of the pod."),
+        "Bearer token that the console demands. Without it, all programs of the machine may ask; in a "
+        "cluster, users who may forward ports of the pod."),
 }
 # fmt: on
