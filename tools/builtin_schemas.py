@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import TypeAdapter
 
@@ -76,6 +76,20 @@ SPECIAL = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": TypeAdapter(Quantity).json_schema(),
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": TypeAdapter(IntOrString).json_schema(),
     "io.k8s.apimachinery.pkg.apis.meta.v1.Time": {"type": "string", "format": "date-time"},
+}
+
+# Half of all fields have one of these schemas; the table holds each once, without an API version.
+_STRING: Final = {"type": "string"}
+NAMED: Final[dict[str, dict[str, Any]]] = {
+    "string": _STRING,
+    "boolean": {"type": "boolean"},
+    "int32": {"type": "integer", "format": "int32"},
+    "int64": {"type": "integer", "format": "int64"},
+    "int-or-string": SPECIAL["io.k8s.apimachinery.pkg.util.intstr.IntOrString"],
+    "quantity": SPECIAL["io.k8s.apimachinery.pkg.api.resource.Quantity"],
+    "quantities": {"type": "object", "additionalProperties": "quantity"},
+    "strings": {"type": "array", "items": "string", "x-kubernetes-list-type": "atomic"},
+    "map-of-strings": {"type": "object", "additionalProperties": "string"},
 }
 
 Schema = dict[str, Any]
@@ -149,7 +163,19 @@ def fetch(server: Server) -> dict[str, Schema]:
 
 
 def render(made: dict[str, dict[str, Schema]]) -> str:
-    return lines({version: [_line(*entry) for entry in sorted(made[version].items())] for version in made})
+    short = {"": NAMED} | {version: {name: brief(made[version][name]) for name in made[version]} for version in made}
+    return lines({version: [_line(*entry) for entry in sorted(short[version].items())] for version in short})
+
+
+def brief(schema: Schema) -> Any:
+    """The schema as the table has it: names of types in place of references and of schemas in `NAMED`."""
+    if schema.keys() == {"$ref"}:
+        return schema["$ref"]
+    inner: Schema = {key: brief(schema[key]) for key in ("items", "additionalProperties") if key in schema}
+    if "properties" in schema:
+        inner["properties"] = {name: brief(field) for name, field in schema["properties"].items()}
+    made = schema | inner
+    return next((name for name, each in NAMED.items() if each == made), made)
 
 
 def _line(name: str, schema: Schema) -> str:

@@ -111,7 +111,7 @@ class Axn(Generic[V_co]):
     _requeue: float | datetime | None = None
     _halted: bool = False
     _sent: set[Part] = field(init=False, default_factory=set)
-    _sealed: bool = False
+    _closed: bool = False
     _loop: asyncio.AbstractEventLoop | None = None
     _calling: Future[Any] | None = None
 
@@ -226,12 +226,12 @@ class Axn(Generic[V_co]):
         Raises: what the coroutine raises; `AlreadyApplied` after the handler's timeout; `OptionError` outside of a
         `def` handler.
         """
-        if self._sealed or self._loop is None:
+        if self._closed or self._loop is None:
             coroutine.close()
             self._must_be_open()
             raise OptionError("axn.call is for `def` handlers: in an `async def` handler, await the coroutine")
         self._calling = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        if self._sealed:  # in the meantime
+        if self._closed:  # in the meantime
             self._calling.cancel()
         try:
             return cast("R", self._calling.result())
@@ -453,7 +453,7 @@ class Axn(Generic[V_co]):
         return name
 
     def _must_be_open(self) -> None:
-        if self._sealed:
+        if self._closed:
             raise AlreadyApplied(f"the reconcile of {self._kind.kind} {self.key} is over: nothing more is accepted")
 
     def _may_change(self, part: Part) -> None:

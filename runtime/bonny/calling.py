@@ -56,12 +56,12 @@ def call(
     name: str = "",
     thread: str = HANDLER_THREAD,
     late: Callable[[], None] = lambda: None,
-    lend: Callable[[asyncio.AbstractEventLoop | None], None] = lambda _: None,
+    give_loop: Callable[[asyncio.AbstractEventLoop | None], None] = lambda _: None,
 ) -> Coroutine[Any, Any, object]:
     """Call `handler` when awaited, and return its result, after at most `seconds` (None: no timeout).
 
-    `name` describes it in messages; `thread` names the thread of a `def`; `late` is called at the timeout; `lend` gets
-    the event loop before a `def` is called, and None afterwards.
+    `name` describes it in messages; `thread` names the thread of a `def`; `late` is called at the timeout;
+    `give_loop` gets the event loop before a `def` is called, and None afterwards.
     Raises: what it raises; `HandlerTimeout`; a `BonnyError` for what would end the process, such as `sys.exit`.
     """
     work = partial(handler, *arguments)
@@ -69,7 +69,7 @@ def call(
     name = name or getattr(handler, "__qualname__", repr(handler))
     if (code is not None and code.co_flags & inspect.CO_COROUTINE) or inspect.iscoroutinefunction(handler):
         return _on_the_loop(work, seconds=seconds, name=name, late=late)
-    return _in_a_thread(work, seconds=seconds, name=name, thread=thread, late=late, lend=lend)
+    return _in_a_thread(work, seconds=seconds, name=name, thread=thread, late=late, give_loop=give_loop)
 
 
 def check_plain(hook: Callable[..., object] | None) -> None:
@@ -130,7 +130,7 @@ async def _on_the_loop(
         except StopIteration as ended:
             result = ended.value
         else:
-            result = await _in_time(_rest(running, waiting), seconds, began=began, name=name, late=late)
+            result = await _in_time(_resume(running, waiting), seconds, began=began, name=name, late=late)
         if (task := asyncio.current_task()) is not None and task.cancelling():
             await asyncio.sleep(0)  # a handler that cancelled its own task fails here instead of in a later step
         return result  # noqa: TRY300  after the wait, which may raise
@@ -169,7 +169,7 @@ async def _in_time(
 
 
 @types.coroutine
-def _rest(running: Coroutine[Any, Any, object], waiting: object) -> Generator[object, None, object]:
+def _resume(running: Coroutine[Any, Any, object], waiting: object) -> Generator[object, None, object]:
     """As `await running`, for a coroutine that was begun and waits for `waiting`."""
     while True:
         resume, value = running.send, None
@@ -203,19 +203,19 @@ async def _thread_of(
     seconds: float | None,
     thread: str,
     late: Callable[[], None],
-    lend: Callable[[asyncio.AbstractEventLoop | None], None],
+    give_loop: Callable[[asyncio.AbstractEventLoop | None], None],
 ) -> asyncio.Future[object]:
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[object] = loop.create_future()
     run, arguments = contextvars.copy_context().run, (_work, handler, outcome, loop)
-    lend(loop)
+    give_loop(loop)
     try:
         threading.Thread(target=run, args=arguments, name=thread, daemon=True).start()
         await asyncio.wait({outcome}, timeout=seconds)
     finally:
         if not outcome.done():  # at the timeout, or when the operator stops
             late()
-        lend(None)
+        give_loop(None)
     if not outcome.done():
         raise HandlerTimeout(seconds or 0.0, outcome)
     return outcome

@@ -236,17 +236,6 @@ def builtin_kinds() -> list[tuple[str, str]]:
     return [(api_version, kind) for api_version, kinds in _table().items() for kind in kinds]
 
 
-def resource_scope(group: str, resource: str) -> Scope | None:
-    """The scope of a built-in resource as RBAC rules name it, such as `pods/log`; None for other resources."""
-    plural = resource.partition("/")[0]
-    for api_version, kinds in _table().items():
-        if api_version.rpartition("/")[0] == group:
-            for kind_plural, scope in kinds.values():
-                if kind_plural == plural:
-                    return Scope(scope)
-    return None
-
-
 @cache
 def _table() -> dict[str, dict[str, list[str]]]:
     text = files(__package__).joinpath("builtin_kinds.json").read_text(encoding="utf-8")

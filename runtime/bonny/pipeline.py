@@ -59,7 +59,7 @@ class Pipeline:
                 if not isinstance(error, Retry):
                     failure = failure_of(error, notes=(ALSO,))
                     action = axn.controller.event_action(axn.action)
-                    axn.tell(Event(EventType.WARNING, failure.reason, action, failure.message))
+                    axn.emit_at_end(Event(EventType.WARNING, failure.reason, action, failure.message))
                 _finish(axn)
                 raise
         _finish(axn)
@@ -121,11 +121,11 @@ def _noted(error: BaseException, step: Step) -> BaseException:
 def call_handler(
     handler: Callable[[Reconcile[Any]], Any], axn: Reconcile[Any], *, seconds: float, name: str
 ) -> Coroutine[Any, Any, object]:
-    """Call a handler with its axn; at the timeout the axn is sealed and accepts nothing more.
+    """Call a handler with its axn; at the timeout the axn is closed and accepts nothing more.
 
     `name` describes the handler in messages. Raises: what it raises; `HandlerTimeout`.
     """
-    return call(handler, axn, seconds=seconds, name=name, late=axn.seal, lend=axn.lend_loop)
+    return call(handler, axn, seconds=seconds, name=name, late=axn.close, give_loop=axn.give_loop)
 
 
 def step_name(step: Step) -> str:

@@ -59,7 +59,7 @@ class Place:
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         return None
 
-    def contested(self, kind: Kind, key: Key) -> None:
+    def wait_for_name(self, kind: Kind, key: Key) -> None:
         self.wanted_names.append(key)
 
     @contextmanager

@@ -424,10 +424,10 @@ def left_in(worker: Worker) -> dict[str, object]:
         "awaited": [key for waiting in router.own_writes._awaited.values() for _, key in waiting],
         "writes": router.own_writes._keys,
         "followers": router.own_writes._followers,
-        "unsure": router._unsure,
+        "unsure": router._keys_waiting_for_sync,
         "running": worker.running,
         "queued": router.queue._entries,
-        "timers": router.queue._timers.times,
+        "timers": router.queue._schedule.timers,
         "children": [item for source in router.owned_streams for item in source.store],
     }
     assert router.queue.statistics(now=now).working == 0

@@ -96,7 +96,7 @@ class Script:
     def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:
         return [(CONFIG_MAP, item(child)) for child in self._children]
 
-    def contested(self, kind: Kind, key: Key) -> None: ...
+    def wait_for_name(self, kind: Kind, key: Key) -> None: ...
 
     @contextmanager
     def writing(self, kind: Kind, key: Key) -> Iterator[Callable[[str], None]]:

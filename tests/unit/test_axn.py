@@ -148,7 +148,7 @@ async def test_a_thread_whose_time_is_over_can_call_nothing_more() -> None:
     axn.lend_loop(asyncio.get_running_loop())
     assert await asyncio.to_thread(lambda: axn.call(nothing())) == 42
 
-    axn.seal()
+    axn.close()
 
     with pytest.raises(AlreadyApplied, match="is over"):
         await asyncio.to_thread(lambda: axn.call(nothing()))
@@ -164,7 +164,7 @@ async def test_a_thread_whose_time_is_over_can_call_nothing_more() -> None:
 )
 def test_a_sealed_token_takes_nothing_of_any_sort(register: Callable[[Axn[Any]], None]) -> None:
     axn = token()
-    axn.seal()
+    axn.close()
 
     with pytest.raises(AlreadyApplied):
         register(axn)

@@ -585,7 +585,7 @@ class ControllerThatLeads(ControllerThatStandsBy):
         if place.children(axn.uid) is None and not self.blocked:
             raise Retry
         if self.chance(0.1):
-            place.contested(CHILD, key(self.some()))
+            place.wait_for_name(CHILD, key(self.some()))
             raise Retry(after=1.0)
         if self.chance(0.1):
             raise self.random.choice([ValueError("no"), Terminal("never"), Retry(), SystemExit(1)])

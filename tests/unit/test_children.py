@@ -366,7 +366,7 @@ def test_a_reconcile_that_wrote_counts_as_such_also_when_its_last_write_changes_
 def test_each_of_two_names_that_foreign_objects_have_queues_the_owner(watched: Watched) -> None:
     context = watched.axn().context
     for name in ("a", "b"):
-        context.contested(JOB, Key("default", name))
+        context.wait_for_name(JOB, Key("default", name))
     queued(watched)
 
     for name in ("a", "b"):
@@ -553,7 +553,7 @@ def test_what_cannot_be_kept_is_refused(watched: Watched) -> None:
         axn.keep_descendant({"kind": "Job"})
     with pytest.raises(OptionError, match="Jobs j cannot be kept: its kind is not in the controller's `owns`"):
         axn.keep_descendant({"apiVersion": "batch/v1", "kind": "Jobs", "metadata": {"name": "j"}})
-    axn.seal()
+    axn.close()
     with pytest.raises(AlreadyApplied):
         axn.keep_descendant({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}})
 

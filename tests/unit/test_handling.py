@@ -108,7 +108,7 @@ def test_what_was_applied_cannot_be_changed_any_more(token: Axn[Widget]) -> None
 
 
 def test_a_sealed_token_takes_nothing_more(token: Axn[Widget]) -> None:
-    token.seal()
+    token.close()
     with pytest.raises(AlreadyApplied, match="is over"):
         token.register_descendant(config_map())
 

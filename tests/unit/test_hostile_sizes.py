@@ -39,7 +39,7 @@ from bonny.calling import text_of
 from bonny.client.api import Client
 from bonny.client.clock import timestamp
 from bonny.client.errors import log_text_of, refusal
-from bonny.core.conditions import condition, steadied, with_condition
+from bonny.core.conditions import condition, keep_transition_times, with_condition
 from bonny.core.fields import digest, merged, overridden, owned_fields, project, same, unowned
 from bonny.core.handled import handled_state
 from bonny.core.objects import UNREADABLE, decode_event, decode_failure, decode_item, decode_whole, version_number
@@ -365,7 +365,7 @@ def with_managers(given: dict[str, Any]) -> None:
 def with_conditions(given: dict[str, Any]) -> None:
     status = given.get("status") or {}
     with_condition(status, condition("T1", True, generation=given["metadata"].get("generation")), at=timestamp())
-    steadied(status, status, {each["type"] for each in status.get("conditions") or ()})
+    keep_transition_times(status, status, {each["type"] for each in status.get("conditions") or ()})
     is_ready(given)
     owners_of(given)
 

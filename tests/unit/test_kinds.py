@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bonny.errors import OptionError
-from bonny.kinds import Kind, Owned, Related, Scope, builtin, resource_scope
+from bonny.kinds import Kind, Owned, Related, Scope, builtin
 from bonny.resource import Resource
+from bonny_dev.manifest.rbac import resource_scope
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from bonny.client.config import Connection
 from bonny.client.errors import NotLeading, Unreachable
 from bonny.client.transport import Answer
 from bonny.resource import listed
-from bonny.steps.live import AT_ONCE, together
+from bonny.steps.live import AT_ONCE, gather_all
 from tests.support.virtual import Clock
 
 MANY = 5_000
@@ -44,7 +44,7 @@ def test_one_reconcile_has_a_bounded_number_of_requests_under_way(monkeypatch: p
     """Regression: 5,000 children were 5,000 connections, 860 MB, and a lost lease."""
     requests = Counted()
 
-    assert Clock(monkeypatch).run(lambda: together(requests, range(count))) == [number * 2 for number in range(count)]
+    assert Clock(monkeypatch).run(lambda: gather_all(requests, range(count))) == [number * 2 for number in range(count)]
     assert (requests.begun, requests.most) == (count, min(count, AT_ONCE))
 
 
@@ -61,7 +61,7 @@ async def test_children_that_need_no_request_let_the_event_loop_go_on() -> None:
         """Nothing to wait for."""
 
     counting = asyncio.create_task(counts_turns())
-    await together(compares, range(MANY))
+    await gather_all(compares, range(MANY))
     counting.cancel()
 
     assert turns >= MANY / AT_ONCE
@@ -78,7 +78,7 @@ async def test_all_are_tried_and_thousands_of_errors_are_one_sentence() -> None:
             raise Unreachable(f"child {number} was refused")
 
     with pytest.raises(Unreachable) as caught:
-        await together(fails, range(MANY))
+        await gather_all(fails, range(MANY))
 
     assert tried == list(range(MANY))
     assert text_of(caught.value, notes="") == (
@@ -92,7 +92,7 @@ async def test_what_is_no_exception_ends_nothing_but_the_reconcile() -> None:
             raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        await together(cancels_itself, range(MANY))
+        await gather_all(cancels_itself, range(MANY))
 
 
 def test_a_cancelled_reconcile_begins_no_further_request(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_a_cancelled_reconcile_begins_no_further_request(monkeypatch: pytest.Mon
     async def main() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(2.5):
-                await together(requests, range(MANY))
+                await gather_all(requests, range(MANY))
         assert (requests.begun, requests.now) == (3 * AT_ONCE, 0)
         await asyncio.sleep(10.0)
 

@@ -760,7 +760,8 @@ def test_children_are_known_only_while_every_owned_stream_is_in_sync() -> None:
     secrets = Stream(cast("Any", None), secret_kind, namespace=None, options=watch.WatchOptions())
     owned = {CONFIG_MAP: [made.config_maps], secret_kind: [secrets]}
     router = Router(primary=[made.widgets], owned=owned, on_status=False)
-    router._unsure.add(Key("default", "another"))  # so that no timer is begun, for which there is no loop here
+    # So that no timer is begun, for which there is no loop here.
+    router._keys_waiting_for_sync.add(Key("default", "another"))
     made.lists(made.config_maps, version=10)
 
     assert router.children("uid-w1", owner=W1) is None

@@ -322,7 +322,7 @@ async def reconcile() -> None:
     def report_replacement(axn: Reconcile[Any]) -> None:
         """A step that emits an event; a step that only reads can take an `Axn`."""
         if axn.resource["metadata"].get("annotations", {}).get("example.com/replaced") == "true":
-            axn.tell(Event(EventType.NORMAL, "Replaced", "Replace", "it takes the place of another object"))
+            axn.emit_at_end(Event(EventType.NORMAL, "Replaced", "Replace", "it takes the place of another object"))
 
     axn = testing.axn(widget(), version=Widget)
     await run_step(axn, report_replacement)
@@ -348,7 +348,7 @@ def shown() -> None:
 
 def tell() -> None:
     axn = testing.axn(widget(), version=Widget)
-    axn.tell(Event(EventType.WARNING, "Paused", "Pause", "its owner asked for it"))
+    axn.emit_at_end(Event(EventType.WARNING, "Paused", "Pause", "its owner asked for it"))
     assert [event.reason for event in axn.events] == ["Paused"]
 
 

@@ -11,6 +11,7 @@ Other types can be kept whole and unchecked with `PreserveUnknown`.
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
@@ -27,30 +28,29 @@ def builtin_schema(api_version: str, name: str) -> Resource:
     """
     types = table().get(api_version, {})
     if name not in types:
-        names = {f"{version} {one}" for version in table() for one in table()[version]}
+        names = {f"{version} {one}" for version in table() if version for one in table()[version]}
         close = get_close_matches(f"{api_version} {name}", sorted(names), n=3)
         meant = f"did you mean {' or '.join(close)}? " if close else ""
-        has = ", ".join(sorted(types)) if types else f"types of {', '.join(sorted(table()))}"
+        has = ", ".join(sorted(types)) if types else f"types of {', '.join(sorted(filter(None, table())))}"
         raise OptionError(f"the table of built-in types has no {name} of {api_version}: {meant}It has {has}")
-    schema: Resource = _expanded(types[name])
-    return schema
+    return _expanded(types[name])
 
 
-def _expanded(node: Any) -> Any:
-    """A copy in which each reference is replaced by its definition."""
-    if isinstance(node, list):
-        return [_expanded(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    if "$ref" in node:
-        api_version, _, name = node["$ref"].rpartition("/")
-        return {**builtin_schema(api_version, name), **{key: node[key] for key in node if key != "$ref"}}
-    return {key: _expanded(value) for key, value in node.items()}
+def _expanded(node: Any) -> Resource:
+    """A copy in which each name of a type is replaced by its schema."""
+    if isinstance(node, str):
+        api_version, _, name = node.rpartition("/")
+        return builtin_schema(api_version, name)
+    inner: Resource = {key: _expanded(node[key]) for key in ("items", "additionalProperties") if key in node}
+    if "properties" in node:
+        inner["properties"] = {name: _expanded(field) for name, field in node["properties"].items()}
+    return deepcopy({key: value for key, value in node.items() if key not in inner}) | inner
 
 
 @cache
 def table() -> dict[str, dict[str, Resource]]:
-    """The types by API version and name, with references."""
+    """The types by API version and name. A text stands for the type of that name; without an API version, for a schema
+    that many fields have."""
     text = files(__package__).joinpath("builtin_schemas.json").read_text(encoding="utf-8")
     types: dict[str, dict[str, Resource]] = json.loads(text)
     return types

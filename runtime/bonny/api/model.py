@@ -14,19 +14,16 @@ Elsewhere: objects read with a model (`reading`), the schema made from a model (
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic.fields import FieldInfo
-from pydantic.json_schema import JsonSchemaValue
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from ..annotations import annotations_of
 from ..errors import OptionError
 from ..naming import camel_case
 from .patterns import match_as_the_server
-from .rules import RULES, Rule
+from .rules import Rule
 
 
 class Model(BaseModel):
@@ -68,35 +65,3 @@ class Model(BaseModel):
         schema = handler(source)
         match_as_the_server(handler.resolve_ref_schema(schema), f"class {cls.__qualname__} in {cls.__module__}")
         return schema
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        cls._check_wire_names()
-        schema = handler(core)
-        if cls.__rules__:
-            handler.resolve_ref_schema(schema)[RULES] = [rule.as_keyword() for rule in cls.__rules__]
-        return schema
-
-    @classmethod
-    def _check_wire_names(cls) -> None:
-        """Check that each field has one name on the wire, for reading and for writing, and shares it with no other."""
-        cls.model_rebuild(raise_errors=False)  # its types may be defined further down in the module
-        names: dict[str, str] = {}
-        for name, field in cls.model_fields.items():
-            label = f"class {cls.__qualname__} in {cls.__module__}: {name}"
-            if field.alias is None or {field.validation_alias, field.serialization_alias} != {field.alias}:
-                raise OptionError(f"{label} is read and written by different names: give it Field(alias=...) alone")
-            if any(isinstance(part, FieldInfo) and part.alias for part in _parts(field.annotation)):
-                raise OptionError(
-                    f"{label} has its alias inside its type: write Annotated[..., Field(alias=...)] around it"
-                )
-            other = names.setdefault(field.alias, name)
-            if other != name:
-                raise OptionError(f"{label} and {other} are both {field.alias} on the wire: rename one")
-
-
-def _parts(annotation: Any) -> Iterator[Any]:
-    """All arguments of a type and of its arguments."""
-    for part in get_args(annotation):
-        yield part
-        yield from _parts(part)

@@ -79,7 +79,7 @@ def with_condition(status: Resource, wanted: Resource, *, at: str) -> Resource:
     return {**status, "conditions": [merged if each is before else each for each in conditions]}
 
 
-def steadied(status: Resource, base: Resource, types: Set[str]) -> Resource:
+def keep_transition_times(status: Resource, base: Resource, types: Set[str]) -> Resource:
     """Restore lastTransitionTime of conditions that ended with the status they started with."""
     before = {each.get("type"): each for each in base.get("conditions") or () if "lastTransitionTime" in each}
     conditions = [

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final, Protocol, TypeAlias
@@ -83,8 +83,10 @@ class OwnWrites:
         queue: Queue[Key],
         shown_by: Callable[[Kind, Key, Key], Shows | None],
         enqueue: Callable[[Key, Reason], object],
+        wake: Callable[[], object],
     ) -> None:
-        """`shown_by`: the stream that shows an object of this kind and key that an owner writes."""
+        """`shown_by`: the stream that shows an object of this kind and key that an owner writes. `wake` is called when
+        a parked key is ready."""
         self.waits = 0
         """Times a key waited for its own write to appear in a stream."""
 
@@ -94,6 +96,7 @@ class OwnWrites:
         self._queue = queue
         self._shown_by = shown_by
         self._enqueue = enqueue
+        self._wake = wake
         self._keys: defaultdict[Key, _Writes] = defaultdict(_Writes)
         self._awaited: defaultdict[Shows, list[tuple[int, Key]]] = defaultdict(list)
         """The versions that keys wait for, in ascending order."""
@@ -146,11 +149,11 @@ class OwnWrites:
         if owner in self._keys and (stream := self._shown_by(kind, key, owner)) is not None:
             self._follow(owner, self._keys[owner].names - {(stream, key, uid)})
 
-    def want(self, names: Iterable[tuple[Kind, Key]], *, owner: Key) -> None:
+    def want(self, names: Collection[tuple[Kind, Key]], *, owner: Key) -> None:
         """Foreign objects have these names, and `owner` wants them: it follows these names, and no earlier ones."""
-        found = ((self._shown_by(kind, key, owner), key) for kind, key in names)
-        wanted = {(stream, key, "") for stream, key in found if stream is not None}
-        if wanted or owner in self._keys:
+        if names or owner in self._keys:
+            found = ((self._shown_by(kind, key, owner), key) for kind, key in names)
+            wanted = {(stream, key, "") for stream, key in found if stream is not None}
             self._follow(owner, wanted.union(name for name in self._keys[owner].names if name[2]))
 
     # --- what a stream shows ------------------------------------------------------------------------------------------
@@ -242,6 +245,7 @@ class OwnWrites:
         if not writes.waits:
             if writes.parked_since is not None:
                 self._queue.unpark(key)
+                self._wake()
             if not (writes.pending or writes.made or writes.held or writes.names):
                 del self._keys[key]
 

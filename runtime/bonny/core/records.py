@@ -1,6 +1,6 @@
 """Records: what a controller remembers of each key, so that it acts on every foreign change and on none of its own.
 
-One `Record` per key, in memory, and one pure function, `decide`, that says what to do. Of a key is remembered:
+One `KeyRecord` per key, in memory, and one pure function, `decide`, that says what to do. Of a key is remembered:
 
 - the object as the last successful reconcile saw and left it (`handled`), and as `Terminal` stopped it;
 - its children as they were applied: equal means no request;
@@ -71,7 +71,7 @@ def applied_record(wanted: Any, live: Mapping[str, Any], owned: Any) -> AppliedR
 
 
 @dataclass(slots=True)
-class Record:
+class KeyRecord:
     """All that is remembered of the reconciles of one key."""
 
     handled: Handled | None = None
@@ -88,7 +88,7 @@ class Record:
 
 
 def decide(
-    state: Handled, record: Record | None, reasons: frozenset[Reason], *, finalizers: frozenset[str]
+    state: Handled, record: KeyRecord | None, reasons: frozenset[Reason], *, finalizers: frozenset[str]
 ) -> Action | None:
     """The action for an object in `state`; None for nothing to do. `finalizers` are the controller's own.
 
@@ -111,14 +111,14 @@ def decide(
     return Action.RECONCILE if reasons & WAKING else None
 
 
-def is_requested(state: Handled, record: Record) -> bool:
+def is_requested(state: Handled, record: KeyRecord) -> bool:
     """Whether somebody asks for a reconcile: the annotation for it has a value that was not handled yet."""
     asked = (state.annotations or {}).get(RECONCILE_AT)
     before = record.handled.annotations if record.handled is not None else state.annotations
     return asked is not None and asked != (before or {}).get(RECONCILE_AT)
 
 
-class Records(dict[Key, Record]):
+class Records(dict[Key, KeyRecord]):
     """The records of one controller for one kind."""
 
     def __init__(self) -> None:
@@ -126,18 +126,18 @@ class Records(dict[Key, Record]):
         self.epoch = 0
         """Increased when the server's versions went backwards: earlier decisions are invalid then."""
 
-    def of(self, key: Key) -> Record:
+    def of(self, key: Key) -> KeyRecord:
         """The record of `key`, made if it has none."""
         record = self.get(key)
         if record is None:
-            record = self[key] = Record()
+            record = self[key] = KeyRecord()
         return record
 
     def forget(self, key: Key) -> None:
         """No object of this name exists any more; deletions of earlier ones are still due."""
         record = self.pop(key, None)
         if record is not None and record.tombstones:
-            self[key] = Record(tombstones=record.tombstones)
+            self[key] = KeyRecord(tombstones=record.tombstones)
 
     def forget_reconciles(self) -> None:
         """Each object counts as not yet reconciled."""

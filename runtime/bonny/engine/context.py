@@ -175,7 +175,7 @@ class ReconcileContext:
         record, stream = self.applied_records.get((kind, key)), self.router.stream_of(kind, key)
         return record is None or stream is None or version_number(record.version) <= stream.version
 
-    def contested(self, kind: Kind, key: Key) -> None:
+    def wait_for_name(self, kind: Kind, key: Key) -> None:
         """The name is taken by a foreign object: when that one changes, the owner is queued again."""
         self._foreign.add((kind, key))
         self.router.own_writes.want(self._foreign, owner=self.key)

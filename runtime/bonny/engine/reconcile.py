@@ -17,7 +17,7 @@ import msgspec
 
 from ..axn import Axn, Part, V_co
 from ..client.clock import timestamp
-from ..core.conditions import ReconcileFailure, steadied, with_condition
+from ..core.conditions import ReconcileFailure, keep_transition_times, with_condition
 from ..core.objects import Item, decode_item
 from ..core.ordering import Descendant, ordered
 from ..core.records import Action
@@ -142,14 +142,14 @@ class Reconcile(Axn[V_co]):
 
     # --- the handler --------------------------------------------------------------------------------------------------
 
-    def lend_loop(self, loop: asyncio.AbstractEventLoop | None) -> None:
+    def give_loop(self, loop: asyncio.AbstractEventLoop | None) -> None:
         """For the pipeline: give the thread of a `def` handler the loop for `call`; None when it has ended."""
         self._loop = loop
 
-    def seal(self) -> None:
+    def close(self) -> None:
         """For the pipeline, after the handler's timeout: cancel its `call`; further registrations and calls raise
         `AlreadyApplied`."""
-        self._sealed = True
+        self._closed = True
         if self._calling is not None:
             self._calling.cancel()
 
@@ -225,7 +225,7 @@ class Reconcile(Axn[V_co]):
         for change in self._status_changes:
             changed = change(status)
             status = status if changed is None else changed
-        return self.with_stages(steadied(status, base, self._conditions))
+        return self.with_stages(keep_transition_times(status, base, self._conditions))
 
     def with_stages(self, status: Resource) -> Resource:
         """For the step `ApplyStatus`: `status` with the conditions of the stages that began."""
@@ -252,7 +252,7 @@ class Reconcile(Axn[V_co]):
         """The registered events that were not emitted yet."""
         return [event for event, _ in self._events]
 
-    def tell(self, event: Event) -> None:
+    def emit_at_end(self, event: Event) -> None:
         """Emit `event` at the end, also after the events were emitted."""
         self._events.append((event, False))
 

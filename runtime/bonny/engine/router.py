@@ -61,7 +61,8 @@ class Router:
         """`on_status`: whether a change of only the status queues the object. `backoff`: waits after failures."""
         self.queue: Queue[Key] = Queue(backoff)
         self.records = Records()
-        self.own_writes = OwnWrites(self.queue, self._stream_showing, self._enqueue)
+        wake = lambda: self.wake()  # noqa: E731, PLW0108  the worker sets it later
+        self.own_writes = OwnWrites(self.queue, self._stream_showing, self._enqueue, wake)
         self.fights = Fights()
         self.wake: Callable[[], None] = no_worker
         """Set by the worker: called whenever a key may have become ready."""
@@ -79,7 +80,7 @@ class Router:
         self.streams = list(dict.fromkeys([*self.primary, *(stream for _, stream in (*self._owned, *self._related))]))
         """Every stream, each once."""
 
-        self._unsure: set[Key] = set()
+        self._keys_waiting_for_sync: set[Key] = set()
         """Keys whose children were unknown because a stream of children was not in sync."""
 
         self.restoring: set[Stream] = set()
@@ -117,9 +118,9 @@ class Router:
         In that case `owner` is queued again once all are.
         """
         if not self._in_sync:
-            if not self._unsure:
-                self._ask()
-            self._unsure.add(owner)
+            if not self._keys_waiting_for_sync:
+                self._requeue_when_synced()
+            self._keys_waiting_for_sync.add(owner)
             return None
         return self.children_of(owner_uid)
 
@@ -131,14 +132,14 @@ class Router:
     def _in_sync(self) -> bool:
         return all(stream.current for stream in self.owned_streams)
 
-    def _ask(self) -> None:
+    def _requeue_when_synced(self) -> None:
         """Queue the keys that asked for their children, once those are known."""
         if not self._in_sync:
-            asyncio.get_running_loop().call_later(IN_SYNC_SECONDS, self._ask)
+            asyncio.get_running_loop().call_later(IN_SYNC_SECONDS, self._requeue_when_synced)
             return
-        for key in self._unsure:
+        for key in self._keys_waiting_for_sync:
             self._enqueue(key, Reason.CHILD, priority=Priority.LOW)
-        self._unsure.clear()
+        self._keys_waiting_for_sync.clear()
 
     async def wait_until_synced(self) -> None:
         """Return once every stream is in sync or blocked, or `SETTLE_SECONDS` after the first primary stream is.
@@ -160,7 +161,7 @@ class Router:
         """No object of this name exists any more, and its deletion is handled: drop everything known of it."""
         self.own_writes.forget(key)
         self.records.forget(key)
-        self._unsure.discard(key)
+        self._keys_waiting_for_sync.discard(key)
         self.queue.cancel_timer(key)
 
     async def requeue_all(self) -> None:
@@ -208,7 +209,6 @@ class Router:
             if other is stream:
                 for key in filter(self.item, self.indexes.concerned(kind, delta)):
                     self._enqueue(key, Reason.RELATED, priority=priority)
-        self.wake()
 
     def _seen_primary(self, stream: Stream, delta: Delta, priority: Priority) -> None:
         key, old, new, live = delta
@@ -242,7 +242,6 @@ class Router:
             self.restoring.discard(stream)
             self.records.begin_epoch()
         self.own_writes.advanced(stream)
-        self.wake()
 
     def restored(self, stream: Stream) -> None:
         """The server's versions went backwards: forget what is remembered by version, and queue what is listed."""

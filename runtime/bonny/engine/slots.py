@@ -52,9 +52,9 @@ class Slots:
         self._idle: list[asyncio.Future[None]] = []
         """The waits of idle slots."""
 
-        self._alarm: asyncio.Handle | None = None
+        self._timer: asyncio.Handle | None = None
         # uvloop's handle of a moment that is now or past does not know it.
-        self._alarm_at = math.inf
+        self._timer_at = math.inf
         self._surroundings = contextvars.copy_context()
 
     def start(self) -> None:
@@ -81,9 +81,9 @@ class Slots:
     async def cancel(self) -> int:
         """Stop, cancel what is running and wait for its end. Returns: how many keys that were."""
         self.stop()
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm_at = math.inf
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer_at = math.inf
         late = list(self.running)
         for task in late:
             task.cancel()
@@ -112,7 +112,7 @@ class Slots:
             turn_over = self._queue.ready and now - resumed > TURN_SECONDS / len(self._tasks)
             work = None if turn_over else self._queue.take(now=now)
             if work is None:
-                await (asyncio.sleep(0) if turn_over else self._rest())
+                await (asyncio.sleep(0) if turn_over else self._wait_for_key())
                 resumed = time.monotonic()
                 continue
             about(controller=self._name, object=work.key, reasons=work.reasons)
@@ -129,20 +129,20 @@ class Slots:
             if task.cancelling() or _differ(surroundings, contextvars.copy_context()):
                 return
 
-    async def _rest(self) -> None:
+    async def _wait_for_key(self) -> None:
         """Return when a key may be ready."""
         due = self._queue.next_due()
-        if due is not None and due < self._alarm_at:
-            if self._alarm is not None:
-                self._alarm.cancel()
-            self._alarm_at, self._alarm = due, asyncio.get_running_loop().call_at(due, self._ring)
+        if due is not None and due < self._timer_at:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer_at, self._timer = due, asyncio.get_running_loop().call_at(due, self._on_timer)
         idle = asyncio.get_running_loop().create_future()
         self._idle.append(idle)
         await idle
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         """A timer fired, or the wait of a key is over: the slot that looks wakes others if there is more."""
-        self._alarm_at = math.inf
+        self._timer_at = math.inf
         self._wake_one()
 
     def _wake_one(self) -> None:

@@ -46,7 +46,7 @@ from ..resource import (
     owner_reference,
 )
 from .child import HELD, Child
-from .live import together
+from .live import gather_all
 
 log = logging.getLogger("bonny.steps.apply_descendants")
 
@@ -80,7 +80,7 @@ class ApplyDescendants:
             for group in axn.descendant_groups():
                 # Here, and not in tasks of their own: what `when` raises may be no Exception.
                 turns = [(each, order.unready(each)) for each in group]
-                outcomes = await together(lambda turn: self._apply(axn, turn[0], hold=bool(turn[1])), turns)
+                outcomes = await gather_all(lambda turn: self._apply(axn, turn[0], hold=bool(turn[1])), turns)
                 for (each, unready), outcome in zip(turns, outcomes, strict=True):
                     order.note(each, outcome, unready=unready)
         finally:
@@ -105,7 +105,8 @@ class ApplyDescendants:
         outcome = await child.apply(hold=hold)
         if outcome not in (None, HELD):
             if self._create_events:
-                axn.tell(Event(EventType.NORMAL, outcome, "Apply", f"{outcome.lower()} {identify(wanted)}", wanted))
+                message = f"{outcome.lower()} {identify(wanted)}"
+                axn.emit_at_end(Event(EventType.NORMAL, outcome, "Apply", message, wanted))
             axn.outdated = axn.outdated or axn.looked_at(wanted)
             await child.note_correction()
         return kind, child.key, outcome

@@ -25,7 +25,7 @@ from ..engine.reconcile import Reconcile
 from ..errors import ADVICE, ApiError, ForeignObject, Retry
 from ..kinds import Kind, Owned, builtin
 from ..resource import MANAGED_BY, OWNER_UID, Key, Resource, identify, owners_of
-from .live import TRIES, OwnedPart, computed, owned_part, owner_is_as_shown, read, read_owner, report_fight, together
+from .live import TRIES, OwnedPart, gather_all, in_thread, owned_part, owner_is_as_shown, read, read_owner, report_fight
 
 # etcd counts from 1 before anything is stored, so no object has this version: an apply that names it creates, or is
 # refused with a conflict. There is no other "create only" for server-side apply.
@@ -138,7 +138,7 @@ class Child:
             return
         by = f"an unknown writer {'deletes it' if self.shown is None else 'removes fields'}"
         if self.shown is not None:
-            by = await computed(len(self.shown.raw), _rivals, self.wanted, self.shown, self.axn.context.manager) or by
+            by = await in_thread(len(self.shown.raw), _rivals, self.wanted, self.shown, self.axn.context.manager) or by
         message = f"{identify(self.wanted)} is changed back each time it is corrected: {by}"
         report_fight(self.axn, message, related=self.wanted)
 
@@ -171,7 +171,7 @@ class Child:
     def _must_be_ours(self) -> None:
         if self.adopt or self.axn.uid in owners_of(self.live):
             return
-        self.axn.context.contested(self.kind, self.key)
+        self.axn.context.wait_for_name(self.kind, self.key)
         if self.live["metadata"].get("deletionTimestamp"):
             remedy = "it is being deleted, and ours is created once it is gone"
         else:
@@ -289,7 +289,7 @@ class Child:
 
 async def delete_children(axn: Reconcile[Any], children: Sequence[tuple[Owned, Item]], *, insist: bool) -> None:
     """Delete children as they are shown. Raises: as `Child.delete`."""
-    await together(lambda each: Child(axn, each[0], each[1].key).delete(each[1].meta, insist=insist), children)
+    await gather_all(lambda each: Child(axn, each[0], each[1].key).delete(each[1].meta, insist=insist), children)
 
 
 def is_applied_by(child: Item, manager: str) -> bool:

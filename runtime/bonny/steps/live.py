@@ -39,7 +39,7 @@ QUOTED: Final = 3
 log = logging.getLogger("bonny.steps.live")
 
 
-async def together(request: Callable[[S], Awaitable[T]], subjects: Sequence[S]) -> list[T]:
+async def gather_all(request: Callable[[S], Awaitable[T]], subjects: Sequence[S]) -> list[T]:
     """Await `request` of each subject, `AT_ONCE` at a time and also after one failed; return the outcomes in order.
 
     Raises: the first error, with notes that quote a few others and count the rest.
@@ -109,10 +109,10 @@ async def owned_part(live: Resource, manager: str, *, subresource: str = "") -> 
     fields = owned_fields(live, manager, subresource=subresource) if live else None
     if fields is None:
         return None, {}
-    return fields, await computed(len(msgspec.json.encode(fields)), project, live, fields)
+    return fields, await in_thread(len(msgspec.json.encode(fields)), project, live, fields)
 
 
-async def computed(size: int, work: Callable[..., T], *arguments: object) -> T:
+async def in_thread(size: int, work: Callable[..., T], *arguments: object) -> T:
     """Call `work`; for inputs of many bytes (`size`) in a thread.
 
     A list of 15,000 items takes 50 ms; a thread keeps the event loop free for other objects and the probes.
@@ -125,4 +125,4 @@ async def computed(size: int, work: Callable[..., T], *arguments: object) -> T:
 def report_fight(axn: Reconcile[Any], message: str, *, related: Resource | None = None) -> None:
     """Log that another writer undoes what this controller writes, and emit an event on the handled object."""
     log.warning("corrections delayed: another writer undoes them", extra={"object": str(axn.key), "because": message})
-    axn.tell(Event(EventType.WARNING, "RepeatedDrift", "Correct", f"{message}; corrections now wait", related))
+    axn.emit_at_end(Event(EventType.WARNING, "RepeatedDrift", "Correct", f"{message}; corrections now wait", related))

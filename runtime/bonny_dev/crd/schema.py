@@ -21,14 +21,16 @@ import warnings
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import cache
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, get_args
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, PydanticJsonSchemaWarning
 from pydantic_core.core_schema import ChainSchema, ModelSchema, StringSchema
 
 from bonny.api.markers import AS_IS, EITHER, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
+from bonny.api.model import Model
 from bonny.api.patterns import WRITTEN
 from bonny.api.rules import RULES
 from bonny.api.status import Status
@@ -80,13 +82,42 @@ class _Generator(GenerateJsonSchema):
         return super().str_schema(schema) | ({"pattern": written} if written else {})
 
     def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
-        model, made = schema["cls"], super().model_schema(schema)
-        return (
-            made | {"required": list(model.__required__)} if issubclass(model, Status) and model.__required__ else made
-        )
+        model = schema["cls"]
+        if issubclass(model, Model):
+            _check_wire_names(model)
+        made = super().model_schema(schema)
+        if issubclass(model, Model) and model.__rules__:
+            made[RULES] = [rule.as_keyword() for rule in model.__rules__]
+        if issubclass(model, Status) and model.__required__:
+            made["required"] = list(model.__required__)
+        return made
 
     def encode_default(self, dft: Any) -> Any:
         return TypeAdapter(Any).dump_python(dft, mode="json", by_alias=True, exclude_unset=True)
+
+
+def _check_wire_names(model: type[Model]) -> None:
+    """Check that each field has one name on the wire, for reading and for writing, and shares it with no other."""
+    model.model_rebuild(raise_errors=False)  # its types may be defined further down in the module
+    names: dict[str, str] = {}
+    for name, field in model.model_fields.items():
+        label = f"class {model.__qualname__} in {model.__module__}: {name}"
+        if field.alias is None or {field.validation_alias, field.serialization_alias} != {field.alias}:
+            raise OptionError(f"{label} is read and written by different names: give it Field(alias=...) alone")
+        if any(isinstance(part, FieldInfo) and part.alias for part in _parts(field.annotation)):
+            raise OptionError(
+                f"{label} has its alias inside its type: write Annotated[..., Field(alias=...)] around it"
+            )
+        other = names.setdefault(field.alias, name)
+        if other != name:
+            raise OptionError(f"{label} and {other} are both {field.alias} on the wire: rename one")
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    """All arguments of a type and of its arguments."""
+    for part in get_args(annotation):
+        yield part
+        yield from _parts(part)
 
 
 def schema_of(version: type[Version]) -> Resource:

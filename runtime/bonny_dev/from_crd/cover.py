@@ -83,7 +83,7 @@ def _fields(schema: Resource) -> int:
 
 @cache
 def _types() -> dict[BuiltInType, Resource]:
-    names = [BuiltInType(api_version, name) for api_version, types in table().items() for name in types]
+    names = [BuiltInType(api_version, name) for api_version, types in table().items() if api_version for name in types]
     return {each: canonical(builtin_schema(*each)) for each in names}
 
 

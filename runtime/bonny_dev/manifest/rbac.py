@@ -24,6 +24,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from typing import Any, Final, NamedTuple
 
@@ -31,7 +32,7 @@ from bonny.controller import Controller
 from bonny.errors import OptionError
 from bonny.events import DEFAULT_NAMESPACE, EVENT, EVENT_VERBS
 from bonny.extras import of_operator
-from bonny.kinds import Kind, Scope, resource_scope
+from bonny.kinds import Kind, Scope, builtin_kinds
 from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.run.leader import LEASE
@@ -196,6 +197,13 @@ def _extra(rule: Resource, controller: str, everywhere: tuple[str, ...]) -> Iter
         is_of_cluster = resource.startswith("/") or resource_scope(group, resource) is Scope.CLUSTER
         for namespace in (CLUSTER,) if is_of_cluster else everywhere:
             yield permission._replace(namespace=namespace)
+
+
+@cache
+def resource_scope(group: str, resource: str) -> Scope | None:
+    """The scope of a built-in resource as RBAC rules name it, such as `pods/log`; None for other resources."""
+    kinds, plural = (Kind(*each) for each in builtin_kinds()), resource.partition("/")[0]
+    return next((kind.scope for kind in kinds if (kind.group, kind.plural) == (group, plural)), None)
 
 
 def _merged(grants_here: set[Permission]) -> list[Resource]:

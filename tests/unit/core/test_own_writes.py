@@ -35,11 +35,17 @@ class Writes:
     def __init__(self) -> None:
         self.streams = {PODS: Still(), MAPS: Still()}
         self.queue: Queue[Key] = Queue()
+        self.woken: list[Key | None] = []
+        """The key that was ready when a worker was woken."""
+
         self.counted: list[Any] = []
         """What counted as foreign when the last write was answered."""
 
         self.of_all = OwnWrites(
-            self.queue, lambda kind, *_: self.streams[cast("Any", kind)], lambda _, reason: self.counted.append(reason)
+            self.queue,
+            lambda kind, *_: self.streams[cast("Any", kind)],
+            lambda _, reason: self.counted.append(reason),
+            wake=lambda: self.woken.append(None if (work := self.queue.take(now=0.0)) is None else work.key),
         )
 
     def begin(self, kind: str = PODS) -> None:
@@ -165,6 +171,18 @@ def test_a_key_that_waits_is_parked_for_at_most_5_s_and_its_writes_are_foreign_i
     assert (writes.of_all.waits, writes.of_all.missed) == (1, 1)
     assert shown(writes, "5") == [False]
     assert writes.over
+
+
+def test_a_worker_is_woken_once_a_parked_key_is_ready_and_not_before() -> None:
+    writes = wrote("5", "7")
+    writes.queue.add(W1, Reason.CHANGED, now=0.0)
+    assert writes.queue.take(now=0.0) is not None
+    assert writes.of_all.park(W1, now=0.0)
+
+    writes.passes(PODS, 6)
+    assert writes.woken == []
+    writes.passes(PODS, 7)
+    assert writes.woken == [W1]
 
 
 def test_a_key_follows_each_name_that_it_wants_or_deletes_whichever_object_has_it() -> None:

@@ -13,7 +13,7 @@ from bonny.core import records as records_module
 from bonny.core.handled import Handled, handled_state
 from bonny.core.objects import Item
 from bonny.core.queue import Reason
-from bonny.core.records import Action, Record, Records, Tombstone, applied_record, decide
+from bonny.core.records import Action, KeyRecord, Records, Tombstone, applied_record, decide
 from bonny.kinds import Kind
 from bonny.resource import Key
 from tests.support.core import item, thing
@@ -97,9 +97,9 @@ def test_what_is_done_follows_from_the_object_its_record_and_the_reasons(row: tu
         expected = for_another_object if reasons & OTHER_OBJECTS else for_a_timer if reasons & TIMERS else for_news
         # Stopped as it was before says nothing of what it is now.
         for earlier in (now,) if stopped else (None, state(content=1), state(uid="another")):
-            record: Record = Record(handled=reconciled(before, now), stopped=earlier)
+            record: KeyRecord = KeyRecord(handled=reconciled(before, now), stopped=earlier)
             assert decide(now, record, reasons, finalizers=frozenset({OURS})) is expected
-            if record == Record():
+            if record == KeyRecord():
                 assert decide(now, None, reasons, finalizers=frozenset({OURS})) is expected
 
 
@@ -134,7 +134,7 @@ def test_each_action_is_what_its_rule_says(
     finalizers: frozenset[str],
     beside: bool,
 ) -> None:
-    record: Record = Record(handled=handled, stopped=stopped)
+    record: KeyRecord = KeyRecord(handled=handled, stopped=stopped)
     if beside:  # what else is remembered decides nothing
         record.applied, record.tombstones = {}, {"uid-w1": Tombstone(item(), 1.0)}
 
@@ -239,7 +239,7 @@ def test_forgetting_an_object_leaves_its_deletion_owed_and_nothing_else() -> Non
     (stone,) = records.tombstones(W1)
 
     records.forget(W1)
-    assert dict(records.items()) == {W1: Record(tombstones={"old": stone})}
+    assert dict(records.items()) == {W1: KeyRecord(tombstones={"old": stone})}
 
     records.remove_tombstone(W1, stone)
     records.forget(W1)
