@@ -315,7 +315,8 @@ class Queue(Generic[K]):
 
     def position(self, key: K, *, now: float) -> Position:
         """Where `key` is, in seconds from `now`."""
-        entry, delay, timer = self._entries.get(key), self._delays.times.get(key), self._timers.times.get(key)
+        entry = self._entries.get(key)
+        delay, timer = self._schedule.delays.get(key), self._schedule.timers.get(key)
         left = None if timer is None else timer[0] - now
         if entry is None:
             return Position("", 0, None, left)
