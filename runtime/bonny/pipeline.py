@@ -43,6 +43,7 @@ class Pipeline:
         Raises: what a step raised, with a note that names the step, after the reporting steps ran. Their errors become
         notes, too; but if the first error was `Terminal`, theirs is raised, as no retry would report it.
         """
+        axn.pause()
         for step in self.steps:
             if axn.halted:
                 break

@@ -20,6 +20,12 @@ MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 APPLY_ORDER: Final = "bonny.dev/apply-order"
 """The annotation with the group of a descendant, or its level after others; without it, 0."""
 
+PAUSED: Final = "bonny.dev/paused"
+"""The annotation that lets the handlers of an object rest, unless its value is `false`."""
+
+RECONCILE_AT: Final = "bonny.dev/reconcile-at"
+"""The annotation of which each new value, such as a time, runs the handler of the object."""
+
 LISTED: Final = 10
 
 Resource: TypeAlias = dict[str, Any]

@@ -19,8 +19,8 @@ from bonny.errors import ApiError
 from bonny.kinds import Kind
 from bonny.resource import Resource
 from bonny_dev.manifest import bundle, rbac
+from bonny_dev.manifest.reviews import refused
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.tasks.reviews import refused
 from bonny_dev.testing import record_permissions
 from bonny_dev.testing.faults import Fault, FaultProxy, Hold, ProxiedRequest, Respond
 from tests.conftest import Start

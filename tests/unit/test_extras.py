@@ -44,7 +44,7 @@ def plugged() -> dict[str, Extra]:
 
 
 def test_each_folder_of_the_table_is_a_package_and_is_present() -> None:
-    assert FOLDERS == ["compat", "cron", "filters", "metrics_auth", "otel", "scheduler", "tls", "webhooks"]
+    assert FOLDERS == ["compat", "console", "cron", "filters", "metrics_auth", "otel", "scheduler", "tls", "webhooks"]
     assert [folder for folder in FOLDERS if not (PACKAGE / folder / "__init__.py").is_file()] == []
     assert [name for name in listed() if not is_present(name)] == []
 
@@ -53,7 +53,7 @@ def test_each_module_extra_belongs_to_an_extra_of_the_table() -> None:
     there = sorted(path.parent.name for path in PACKAGE.rglob("extra.py"))
     assert there == sorted(listed()[name].folders[0] for name in plugged())
     # Others are loaded for an operator with a class that they serve.
-    assert present() == {name: extra for name, extra in plugged().items() if listed()[name].option}
+    assert present() == {name: extra for name, extra in plugged().items() if listed()[name].option or extra.variables}
     assert all(isinstance(extra, Extra) for extra in plugged().values())
 
 
@@ -106,8 +106,10 @@ def test_packages_of_the_table_are_requirements_with_bounds() -> None:
 ALLOWED = {
     # Cron expressions are an option of the core; the extra brings the ticks.
     "servers/ticks.py": ("bonny.cron",),
+    # A format of the log has the name of an extra.
+    "run/config.py": ("bonny.console",),
     # The console knows the logger of a scheduler's decisions, and their field `scheduler`.
-    "telemetry/logging.py": ("bonny.scheduler.server", "bonny.scheduler"),
+    "telemetry/logging.py": ("bonny.scheduler.server", "bonny.scheduler", "bonny.console"),
 }
 
 

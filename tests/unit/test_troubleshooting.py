@@ -16,7 +16,7 @@ from tests.support.telemetry_page import table
 RUNTIME: Final = Path(bonny.__file__).parent
 PAGE: Final = Path(__file__).parents[2] / "docs" / "troubleshooting.md"
 # The class of what a handler raised is the reason; `Waiting` is that of `Wait`.
-RAISED: Final = {"Retry", "Terminal", "Throttled", "Waiting"}
+RAISED: Final = {"Paused", "Retry", "Terminal", "Throttled", "Waiting"}
 
 
 def rows(first: str) -> list[list[str]]:

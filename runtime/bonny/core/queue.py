@@ -24,7 +24,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from heapq import heapify, heappop, heappush
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -51,6 +51,7 @@ class Reason(StrEnum):
     RELATED = "related"
     REQUEUE = "requeue"
     RESYNC = "resync"
+    REQUESTED = "requested"
 
 
 class Priority(IntEnum):
@@ -88,6 +89,20 @@ class Statistics:
     working: int
     timers: int
     oldest: float
+
+
+class Position(NamedTuple):
+    """Where a key is. `state` is `working`, `ready`, `delayed`, `parked`, or empty for a key that is not queued."""
+
+    state: str
+    tries: int
+    """Consecutive tries that did not succeed."""
+
+    seconds: float | None
+    """Ready: since when. Delayed or parked: until when, at most."""
+
+    timer_seconds: float | None
+    """Until its timer queues it."""
 
 
 class _QueuedKey(msgspec.Struct, gc=False):
@@ -297,6 +312,18 @@ class Queue(Generic[K]):
         """Whether `key` is handed out."""
         entry = self._entries.get(key)
         return entry is not None and entry.working
+
+    def position(self, key: K, *, now: float) -> Position:
+        """Where `key` is, in seconds from `now`."""
+        entry = self._entries.get(key)
+        delay, timer = self._schedule.delays.get(key), self._schedule.timers.get(key)
+        left = None if timer is None else timer[0] - now
+        if entry is None:
+            return Position("", 0, None, left)
+        if entry.ready_since is not None:
+            return Position("ready", entry.tries, now - entry.ready_since, left)
+        state = "working" if entry.working else "parked" if entry.parked else "delayed"
+        return Position(state, entry.tries, None if delay is None else delay[0] - now, left)
 
     def next_due(self) -> float | None:
         """When the next timer fires, or the next delayed or parked key becomes ready, or a pause ends; None if there is

@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from ..kinds import Kind
-from ..resource import Key
+from ..resource import RECONCILE_AT, Key
 from .fields import digest
 from .handled import Handled
 from .objects import Item
@@ -109,6 +109,13 @@ def decide(
     if handled != state:
         return Action.MODIFY
     return Action.RECONCILE if reasons & WAKING else None
+
+
+def is_requested(state: Handled, record: KeyRecord) -> bool:
+    """Whether somebody asks for a reconcile: the annotation for it has a value that was not handled yet."""
+    asked = (state.annotations or {}).get(RECONCILE_AT)
+    before = record.handled.annotations if record.handled is not None else state.annotations
+    return asked is not None and asked != (before or {}).get(RECONCILE_AT)
 
 
 class Records(dict[Key, KeyRecord]):

@@ -23,7 +23,7 @@ from ..core.ordering import Descendant, ordered
 from ..core.records import Action
 from ..events import Event
 from ..kinds import Kind, Owned
-from ..resource import Key, Resource, gvk_of
+from ..resource import PAUSED, Key, Resource, gvk_of
 from .context import ReconcileContext
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ class Reconcile(Axn[V_co]):
     waiting: str | None = None
     """The object or event that the reconcile waits for, as the condition `Reconciled` names it; None if it does not
     wait."""
+
+    paused = False
+    """Whether the handler rests because of the annotation `bonny.dev/paused`."""
 
     outdated = False
     """Whether this reconcile changed an object that the handler observed."""
@@ -161,10 +164,17 @@ class Reconcile(Axn[V_co]):
         if after is not None:
             self.requeue_after(after)
 
+    def pause(self) -> None:
+        """For the pipeline: the handler rests if the object asks for it. Finalizing and `delete` go on."""
+        asked = (self._shown.meta.annotations or {}).get(PAUSED, "false")
+        if asked != "false" and self.action not in (Action.FINALIZE, Action.DELETE):
+            self.paused, self.waiting = True, f"the annotation {PAUSED} is set"
+
     @property
     def unfinished(self) -> ReconcileFailure | None:
         """Why the reconcile is not complete: its failure, or that it waits; None if it is complete so far."""
-        return self.failure or (None if self.waiting is None else ReconcileFailure("Waiting", self.waiting))
+        reason = "Paused" if self.paused else "Waiting"
+        return self.failure or (None if self.waiting is None else ReconcileFailure(reason, self.waiting))
 
     # --- the descendants ----------------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from ..core.handled import Handled, handled_state
 from ..core.meters import ReconcileCounts
 from ..core.objects import Item
 from ..core.queue import Reason, Work
-from ..core.records import Action, Tombstone, decide
+from ..core.records import Action, Tombstone, decide, is_requested
 from ..errors import BonnyError, InvalidObject, Retry, Terminal, Throttled
 from ..events import EventRecorder
 from ..kinds import Kind
@@ -93,6 +93,9 @@ class Worker:
         self._slots = Slots(router.queue, self._handle, count=self.max_concurrent, name=self.name)
         self.running = self._slots.running
         """As `Slots.running`."""
+
+        self.paused: set[Key] = set()
+        """Objects whose handlers rest because of an annotation."""
 
         self._actions: dict[Key, Action] = {}
         """The action of each key's reconcile in progress, once it is decided."""
@@ -162,6 +165,7 @@ class Worker:
                 await self._settle_deletion(key, stone)
             item = self.router.item(key)
             if item is None:
+                self.paused.discard(key)
                 self.router.forget(key)
             elif not records.is_deleted(item.meta.uid):
                 await self._settle_object(item, work)
@@ -186,13 +190,15 @@ class Worker:
             return
         record = records.of(key)
         record.stopped = None
+        reasons = work.reasons | {Reason.REQUESTED} if is_requested(state, record) else work.reasons
         epoch = records.epoch
         try:
-            axn = await self._process(action, key, item, work.reasons, tries=work.tries)
+            axn = await self._process(action, key, item, reasons, tries=work.tries)
         except Terminal:
             if records.epoch == epoch:
                 record.stopped = state
             raise
+        self._note_pause(key, paused=axn.paused)
         if axn.applied is not None:
             self.router.own_writes.want((), owner=key)
         # While the list of a restored server is incomplete, an equal generation may hide different content.
@@ -217,6 +223,14 @@ class Worker:
             # Up to 10 % earlier, to avoid a thundering herd after a restart.
             wait = self._controller.reconcile_every * (1 - 0.1 * random.random())
             self.router.queue.set_timer(key, Reason.RESYNC, at=time.monotonic() + wait)
+
+    def _note_pause(self, key: Key, *, paused: bool) -> None:
+        """Log the beginning of a pause, and count the paused objects."""
+        if paused and key not in self.paused:
+            self.paused.add(key)
+            log.warning("paused", extra={"controller": self.name, "object": str(key)})
+        elif not paused:
+            self.paused.discard(key)
 
     def _state(self, item: Item) -> Handled:
         return handled_state(item, with_status=self._controller.on_status, metadata_only=self.kind.metadata_only)

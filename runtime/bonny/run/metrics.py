@@ -38,6 +38,8 @@ class _Queue(NamedTuple):
     running: list[float]
     """For how long each reconcile in progress has run."""
 
+    paused: int
+
 
 # fmt: off
 CONTROLLERS: Final[tuple[Row[_Queue], ...]] = (
@@ -48,6 +50,8 @@ CONTROLLERS: Final[tuple[Row[_Queue], ...]] = (
      lambda of: of.meters.timeouts),
     (histogram, "controller_runtime_reconcile_time_seconds", "Seconds that a reconcile took.",
      lambda of: of.meters.seconds),
+    (gauge, "bonny_paused_objects", "Objects whose handlers rest because of the annotation bonny.dev/paused.",
+     lambda of: of.paused),
     (gauge, "controller_runtime_active_workers", "Reconciles in progress.", lambda of: len(of.running)),
     (gauge, "controller_runtime_max_concurrent_reconciles", "Maximum number of concurrent reconciles.",
      lambda of: of.slots),
@@ -169,7 +173,7 @@ def _queue(worker: Worker) -> _Queue:
     now = time.monotonic()
     statistics = worker.router.queue.statistics(now=now)
     running = [now - since for since in worker.running.values()]
-    return _Queue(worker.meters, worker.router, statistics, worker.max_concurrent, running)
+    return _Queue(worker.meters, worker.router, statistics, worker.max_concurrent, running, len(worker.paused))
 
 
 def _results(meters: ReconcileCounts) -> dict[str, int]:

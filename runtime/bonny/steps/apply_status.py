@@ -28,11 +28,13 @@ from ..core.records import Action
 from ..engine.reconcile import Reconcile
 from ..errors import ApiError
 from ..pipeline import failure_of
-from ..resource import Resource
+from ..resource import RECONCILE_AT, Resource
 from .live import TRIES, owned_part, read_owner
 
 # kstatus and most tools read these as "all is well"; a handler claims them before its descendants are applied.
 SUMMARIES: Final = ("Ready", "Available")
+# Of the annotation that asks for a reconcile; a time has 20 characters.
+LONGEST_REQUEST: Final = 64
 
 log = logging.getLogger("bonny.steps.apply_status")
 
@@ -103,7 +105,9 @@ def _with_own_parts(status: Resource, axn: Reconcile[Any]) -> Resource:
     """`status` with the runtime's own condition and the observed generation."""
     why, generation = axn.unfinished, axn.shown.meta.generation
     if axn.has_conditions:
-        reason, message = ("Succeeded", "") if why is None else (why.reason, why.message)
+        asked = (axn.shown.meta.annotations or {}).get(RECONCILE_AT, "")[:LONGEST_REQUEST]
+        done = f"handled {RECONCILE_AT}={asked}" if asked else ""
+        reason, message = ("Succeeded", done) if why is None else (why.reason, why.message)
         reconciled = condition(RECONCILED, why is None, reason=reason, message=message, generation=generation)
         status = with_condition(status, reconciled, at=timestamp())
     if axn.has_observed_generation and why is None and generation:

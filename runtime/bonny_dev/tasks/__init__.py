@@ -17,7 +17,7 @@ from bonny.errors import UsageError
 from ..project import Project
 from . import sandbox as sandbox
 from .command_line import check_command_line as check_command_line
-from .declaring import FromCrd, task
+from .declaring import FromCrd, OfAll, task
 from .options import Definition, DryRun, KubeContext, LocalRun, ManifestOptions, NewApi, NewKind, separated
 from .shipping import image as image
 from .shipping import install as install
@@ -248,6 +248,67 @@ def examine(
     project = Project.at(Path(c.root))
     samples = project.root / "samples"
     return int(not run(project.load_operator(), samples, sandbox=sandbox, namespace=namespace, context=context))
+
+
+@task(name="why", klass=OfAll, positional=["target"])
+def explain(
+    c: Context,
+    target: Annotated[str, "the object, as kind/namespace/name or kind/name; with --all a kind, or nothing"] = "",
+    all: Annotated[bool, "one line for each object"] = False,  # noqa: A002  it becomes the option
+    json: Annotated[bool, "the answers as JSON, for scripts"] = False,
+    namespace: Annotated[str, "namespace that the operator is deployed to (default: its name)"] = "",
+    context: KubeContext = "",
+) -> int:
+    """Show why an object is as it is: ten answers, from the API server. Changes nothing.
+
+    It ends with code 1 if something is wrong.
+    """
+    import asyncio
+
+    from bonny.naming import check_dns_label
+
+    from ..why.command import why
+    from .deploy import cluster_of
+
+    operator = Project.at(Path(c.root)).load_operator()
+    where = check_dns_label(namespace or operator.name, "namespace")
+    answered = why(cluster_of(context), operator, target, namespace=where, everything=all, as_json=json)
+    return int(not asyncio.run(answered))
+
+
+@task(name="console")
+def open_console(
+    c: Context,
+    url: Annotated[
+        str, "address of the operator's own console: http://127.0.0.1:8090 (default: BONNY_CONSOLE_URL)"
+    ] = "",
+    port: Annotated[int, "port of the page on this machine (default 0: any free one)"] = 0,
+    namespace: Annotated[str, "namespace that the operator is deployed to (default: its name)"] = "",
+    context: KubeContext = "",
+) -> None:
+    """Serve a page that shows what the operator does now, and pauses objects or runs their handlers. Ctrl-C ends it."""
+    from bonny.naming import check_dns_label
+
+    from ..console import command
+    from .deploy import cluster_of
+
+    operator = Project.at(Path(c.root)).load_operator()
+    where = check_dns_label(namespace or operator.name, "namespace")
+    command.open_console(cluster_of(context), operator, namespace=where, url=url, port=port)
+
+
+@task(name="top")
+def print_queues(
+    c: Context,
+    url: Annotated[
+        str, "address of the operator's own console: http://127.0.0.1:8090 (default: BONNY_CONSOLE_URL)"
+    ] = "",
+    once: Annotated[bool, "print it once"] = False,
+) -> int:
+    """Print the queues and streams of a running operator, every two seconds. Ctrl-C ends it."""
+    from ..console import command
+
+    return command.top(url, once=once)
 
 
 @task(name="migrate", iterable=["remove_version"])

@@ -91,10 +91,19 @@ class FromCrd(Task[Any]):
     invoke itself demands every positional argument, or takes none of them by position.
     """
 
+    instead = "from_crd"
+    """The option."""
+
     def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
         arguments = super().get_arguments(ignore_unknown_help)
         positional = [each for each in arguments if each.positional]
-        return [_Instead(each, positional) if each.name == "from_crd" else each for each in arguments]
+        return [_Instead(each, positional) if each.name == self.instead else each for each in arguments]
+
+
+class OfAll(FromCrd):
+    """A task that demands no positional argument where `--all` is given."""
+
+    instead = "all"
 
 
 class _Instead(Argument):

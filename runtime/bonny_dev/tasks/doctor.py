@@ -47,11 +47,11 @@ from ..converter import check_converter
 from ..install import CRD, described, install, is_served, kind_of, kinds_of, read_documents, read_each_version
 from ..manifest import bundle, granting
 from ..manifest.rbac import grants, missing_lines, permissions
+from ..manifest.reviews import refused
 from ..sandbox import Sandbox, versions
 from ..uses import has_webhooks
 from .deploy import cluster_of
 from .provision import sample_files
-from .reviews import refused
 from .wrong import Wrong
 
 # As kubectl does: a field that the schema does not know is an error.

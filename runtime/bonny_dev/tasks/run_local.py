@@ -25,6 +25,7 @@ import msgspec
 from bonny.client.config import Cluster, Kubeconfig, own_namespace
 from bonny.client.errors import shows_values
 from bonny.errors import UsageError
+from bonny.extras import is_present
 from bonny.main import defaults, serve
 from bonny.operator import Operator
 from bonny.resource import Resource, listed
@@ -93,7 +94,22 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
                 # A developer wants to see every reconcile, also when nothing changed, and every scheduler's decision.
                 for name in (WORKER, SCHEDULER):
                     logging.getLogger(name).setLevel(logging.DEBUG)
-            _serve(operator, config, identity)
+            with _console(operator, config, cluster, namespace=namespace) as watched:
+                _serve(operator, watched, identity)
+
+
+@contextmanager
+def _console(operator: Operator, config: Config, cluster: Cluster, *, namespace: str) -> Iterator[Config]:
+    """Serve the page that shows the operator meanwhile, if the repository carries the extra `console`."""
+    if not is_present("console"):
+        yield config
+        return
+    from bonny.console.settings import ConsoleSettings
+
+    from ..console.command import beside
+
+    with beside(cluster, operator, namespace=namespace) as (port, token):
+        yield config.with_(ConsoleSettings, port=port, token=token)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from bonny.core.backoff import Backoff
-from bonny.core.queue import SLACK, Priority, Queue, Reason, Statistics, Work
+from bonny.core.queue import SLACK, Position, Priority, Queue, Reason, Statistics, Work
 from tests.support.effort import examples
 
 LIVE, LOW = Priority.LIVE, Priority.LOW
@@ -748,6 +748,16 @@ class Model(RuleBasedStateMachine):
         counted = [len(self.of(state)) for state in ("ready", "delayed", "parked", "working")]
         told = self.queue.statistics(now=self.now)
         assert told == Statistics(*counted, timers=len(self.timers), oldest=self.now - oldest)
+
+    @invariant()
+    def the_position_of_each_key_is_known(self) -> None:
+        for key in {*self.entries, *self.timers, "nobody"}:
+            entry = self.entries.get(key, Entry(state=""))
+            waits = entry.due - self.now if entry.state in ("delayed", "parked") else None
+            seconds = self.now - entry.since if entry.state == "ready" else waits
+            timer = self.timers[key][0] - self.now if key in self.timers else None
+            wanted = Position(entry.state, entry.tries, seconds, timer)
+            assert self.queue.position(key, now=self.now) == wanted
 
     @invariant()
     def the_next_due_time_is_known(self) -> None:

@@ -19,8 +19,8 @@ from bonny.errors import ApiError
 from bonny.kinds import Kind
 from bonny.resource import Resource
 
-from ..manifest.rbac import CLUSTER, Permission
-from ..manifest.rbac import permissions as permissions_of
+from .rbac import CLUSTER, Permission
+from .rbac import permissions as permissions_of
 
 ABOUT_ONESELF: Final = Kind("authorization.k8s.io/v1", "SelfSubjectAccessReview")
 RULES: Final = Kind("authorization.k8s.io/v1", "SelfSubjectRulesReview")
