@@ -19,7 +19,7 @@ from bonny_dev.formats.helm import charts
 from bonny_dev.formats.kustomize import base
 from bonny_dev.formats.olm import bundle
 from bonny_dev.manifest.bundle import documents
-from bonny_dev.manifest.parts import PARTS
+from bonny_dev.manifest.optional_objects import PARTS
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.sandbox.processes import SandboxError
 from tests.support.deployers import accept, run

@@ -145,7 +145,7 @@ def test_a_call_outside_of_a_thread_is_refused_and_leaves_nothing_unawaited() ->
 async def test_a_thread_whose_time_is_over_can_call_nothing_more() -> None:
     """Regression: only registering was refused; a handler that timed out went on writing through `axn.call`."""
     axn = token()
-    axn.lend_loop(asyncio.get_running_loop())
+    axn.give_loop(asyncio.get_running_loop())
     assert await asyncio.to_thread(lambda: axn.call(nothing())) == 42
 
     axn.close()

@@ -11,6 +11,7 @@ import pytest
 
 from bonny import Operator
 from bonny.client.config import InCluster, Kubeconfig, find_cluster
+from bonny.console.settings import ConsoleSettings
 from bonny.errors import UsageError
 from bonny.main import defaults, main
 from bonny.metrics_auth.settings import MetricsSettings
@@ -181,10 +182,10 @@ def test_the_password_of_a_proxy_is_masked(proxy: str, shown: str) -> None:
 
 def test_every_field_has_a_variable_and_every_variable_a_field() -> None:
     assert {variable.field for variable in VARIABLES.values()} == {field.name for field in fields(Config)} - {"extras"}
-    for of in (Config, WebhookSettings, MetricsSettings):
+    for of in (Config, ConsoleSettings, WebhookSettings, MetricsSettings):
         named = {variable.field for settings_, variable in variables().values() if settings_ is of}
         assert named == {field.name for field in fields(of)} - {"extras"}
-    assert {of for of, _ in variables().values()} == {Config, WebhookSettings, MetricsSettings}
+    assert {of for of, _ in variables().values()} == {Config, ConsoleSettings, WebhookSettings, MetricsSettings}
     assert set(in_force({})) == set(variables())
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hmac
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
@@ -22,8 +21,7 @@ import msgspec
 
 from ..extras import ExtraRun
 from ..resource import Key
-from ..run.http_server import PROBES, HttpServer, Message, Send
-from ..run.probes import respond
+from ..run.probes import Answer, Probes, Request
 from ..telemetry import tracing
 from . import snapshot
 from .runs import History
@@ -34,7 +32,12 @@ if TYPE_CHECKING:
 
 HOST: Final = "127.0.0.1"
 HOSTS: Final = (HOST, "localhost")
-SERVER: Final = replace(PROBES, purpose="the console", variable="BONNY_CONSOLE_PORT")
+
+
+class ConsoleServer(Probes):
+    """The server of the console, with the limits of the probes."""
+
+    purpose, variable = "the console", "BONNY_CONSOLE_PORT"
 
 
 class ConsoleRun(ExtraRun):
@@ -43,7 +46,7 @@ class ConsoleRun(ExtraRun):
     def __init__(self, process: Process) -> None:
         settings = process.config.of(ConsoleSettings)
         self._process, self._token, self._history = process, settings.token, History(None)
-        self.server = HttpServer(self._serve, HOST, settings.port or 0, SERVER)
+        self.server = ConsoleServer(self, HOST, settings.port or 0)
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
@@ -59,24 +62,24 @@ class ConsoleRun(ExtraRun):
     def started(self) -> dict[str, object]:
         return {"console_port": self.server.port}
 
-    async def _serve(self, request: Message, _: object, send: Send) -> None:
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request["headers"]}
-        status, answer = self._refused(request["method"], headers), None
+    def answer(self, request: Request) -> Answer:
+        """Answer one request."""
+        status, answer = self._refused(request), None
         if status is HTTPStatus.OK:
-            answer = self._answer(request["path"], dict(parse_qsl(request["query_string"].decode("latin-1"))))
+            answer = self._found(request.path, dict(parse_qsl(request.query)))
             status = HTTPStatus.NOT_FOUND if answer is None else status
-        await respond(send, status, msgspec.json.encode(answer or {"error": status.phrase}), "application/json")
+        return status, msgspec.json.encode(answer or {"error": status.phrase}), "application/json"
 
-    def _refused(self, method: str, headers: Mapping[str, str]) -> HTTPStatus:
+    def _refused(self, request: Request) -> HTTPStatus:
         """`OK` for a request that is answered."""
-        given, wanted = headers.get("authorization", ""), f"Bearer {self._token}"
-        if headers.get("host", "").partition(":")[0] not in HOSTS or "origin" in headers:
+        given, wanted = request.headers.get("authorization", ""), f"Bearer {self._token}"
+        if request.headers.get("host", "").partition(":")[0] not in HOSTS or "origin" in request.headers:
             return HTTPStatus.FORBIDDEN
         if self._token and not hmac.compare_digest(given.encode(), wanted.encode()):
             return HTTPStatus.UNAUTHORIZED
-        return HTTPStatus.OK if method == "GET" else HTTPStatus.METHOD_NOT_ALLOWED
+        return HTTPStatus.OK if request.method == "GET" else HTTPStatus.METHOD_NOT_ALLOWED
 
-    def _answer(self, path: str, query: Mapping[str, str]) -> dict[str, Any] | None:
+    def _found(self, path: str, query: Mapping[str, str]) -> dict[str, Any] | None:
         if path == "/overview":
             return snapshot.overview(self._process, self._history)
         worker = next((each for each in self._process.workers if each.name == query.get("controller")), None)

@@ -21,7 +21,7 @@ def overview(process: Process, history: History) -> dict[str, Any]:
         "version": process.operator.version,
         "pod": process.config.pod_name,
         "leading": process.tasks.leading,
-        "streams": [_stream(each) for each in process.streams.values()],
+        "streams": [_stream(each) for each in process.streams],
         "controllers": [_controller(each, history) for each in process.workers],
     }
 

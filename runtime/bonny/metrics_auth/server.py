@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from ..extras import ExtraRun
-from ..run.probes import LIMITS, TEXT, Pages
+from ..run.probes import LIMITS, TEXT, Pages, Request
 from ..tls.http_server import Message, Send, ServerOptions, respond
 from ..tls.issuer import Issuer
 from ..tls.server import TlsServer
@@ -81,4 +81,4 @@ class MetricsRun(ExtraRun):
                 await respond(send, (verdict.status, f"{verdict.status.value}: {verdict.text}\n".encode(), TEXT))
                 return
         accept = b",".join(value for name, value in request["headers"] if name == b"accept").decode("latin-1")
-        await respond(send, self._pages.answer(request["method"], request["path"], accept))
+        await respond(send, self._pages.answer(Request(request["method"], request["path"], "", {"accept": accept})))

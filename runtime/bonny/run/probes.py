@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, parse_url
 
@@ -63,6 +63,22 @@ class Report(NamedTuple):
     lines: tuple[str, ...]
 
 
+class Request(NamedTuple):
+    """A request without a body. Names of headers are in lower case."""
+
+    method: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+
+
+class Answers(Protocol):
+    """The answers of a server."""
+
+    def answer(self, request: Request) -> Answer:
+        """Answer one request."""
+
+
 class Pages:
     """The answers of the probes in `reports`, by path, and of /metrics, if there are any."""
 
@@ -70,15 +86,16 @@ class Pages:
         self._reports = reports
         self.metrics = metrics
 
-    def answer(self, method: str, path: str, accept: str) -> Answer:
-        metrics = self.metrics if path == "/metrics" else None
-        if metrics is None and path not in self._reports:
+    def answer(self, request: Request) -> Answer:
+        """Answer one request."""
+        metrics = self.metrics if request.path == "/metrics" else None
+        if metrics is None and request.path not in self._reports:
             return HTTPStatus.NOT_FOUND, b"404: Not Found", TEXT
-        if method not in {"GET", "HEAD"}:
+        if request.method not in {"GET", "HEAD"}:
             return HTTPStatus.METHOD_NOT_ALLOWED, b"405: Method Not Allowed", TEXT
         if metrics is not None:
-            return HTTPStatus.OK, *metrics(accept)
-        report = self._reports[path]()
+            return HTTPStatus.OK, *metrics(request.headers.get("accept", ""))
+        report = self._reports[request.path]()
         lines = "ok" if report.ok else "not ok", *report.lines, ""
         return (HTTPStatus.OK if report.ok else HTTPStatus.SERVICE_UNAVAILABLE), "\n".join(lines).encode(), TEXT
 
@@ -95,9 +112,7 @@ class _Connection:
 
     def __init__(self, transport: asyncio.WriteTransport) -> None:
         self.transport = transport
-        self.requests: deque[tuple[str, str, str]] = deque()
-        """Method, path and Accept header."""
-
+        self.requests: deque[Request] = deque()
         self.received = 0
         """Bytes since the last answer."""
 
@@ -120,33 +135,35 @@ class _Connection:
             self.last = True
 
     def on_message_begin(self) -> None:
-        self._url = self._accept = b""
+        self._url = b""
+        self._headers: dict[str, str] = {}
 
     def on_url(self, part: bytes) -> None:
         self._url += part
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if name.lower() == b"accept":
-            self._accept = b",".join(filter(None, (self._accept, value)))
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        self._headers[key] = ",".join(filter(None, (self._headers.get(key), text)))
 
     def on_message_complete(self) -> None:
-        path, method = parse_url(self._url).path or b"", self._parser.get_method()
-        self.requests.append((method.decode(), path.decode("latin-1"), self._accept.decode("latin-1")))
+        url, method = parse_url(self._url), self._parser.get_method().decode()
+        path, query = ((part or b"").decode("latin-1") for part in (url.path, url.query))
+        self.requests.append(Request(method, path, query, self._headers))
         self.last = not self._parser.should_keep_alive()
 
-    def answer(self, pages: Pages) -> bytes:
+    def answer(self, pages: Answers) -> bytes:
         """The answer to the next request."""
         self.answering = True
-        method, path, accept = self.requests.popleft()
+        request = self.requests.popleft()
         try:
-            answer = pages.answer(method, path, accept)
+            answer = pages.answer(request)
         except Exception:
-            log.exception("a probe failed", extra={"path": path})
+            log.exception("a probe failed", extra={"path": request.path})
             answer = HTTPStatus.INTERNAL_SERVER_ERROR, b"500: Internal Server Error", TEXT
         close = {"connection": "close"} if self.last and not self.requests else {}
         lines = [f"{name}: {value}" for name, value in (headers_of(answer) | close).items()]
         head = "\r\n".join((f"HTTP/1.1 {answer[0].value} {answer[0].phrase}", *lines, "", ""))
-        return head.encode() + (b"" if method == "HEAD" else answer[1])
+        return head.encode() + (b"" if request.method == "HEAD" else answer[1])
 
     def answered(self) -> None:
         self.answering, self.received, self.since = False, 0, time.monotonic()
@@ -155,7 +172,10 @@ class _Connection:
 class Probes:
     """Serves `pages`. After `start`, `port` is the port that it listens on."""
 
-    def __init__(self, pages: Pages, host: str, port: int, limits: Limits = LIMITS) -> None:
+    purpose, variable = "the probes", "BONNY_HTTP_PORT"
+    """What it serves, and the environment variable of its port, for messages."""
+
+    def __init__(self, pages: Answers, host: str, port: int, limits: Limits = LIMITS) -> None:
         self.port = port
         self.connections: dict[asyncio.Task[None], _Connection] = {}
         self._pages, self._host, self._limits = pages, host, limits
@@ -165,7 +185,7 @@ class Probes:
         try:
             self._server = await asyncio.start_server(self._serve, self._host, self.port)
         except OSError as error:
-            raise port_error(self.port, "the probes", "BONNY_HTTP_PORT", error) from error
+            raise port_error(self.port, self.purpose, self.variable, error) from error
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:

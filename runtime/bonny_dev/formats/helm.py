@@ -18,7 +18,7 @@ from bonny.operator import Operator
 from bonny.resource import Resource, identify
 
 from ..manifest.bundle import documents
-from ..manifest.parts import PARTS, chosen
+from ..manifest.optional_objects import PARTS, chosen
 from .folder import Folder
 from .grouping import CRD, CRDS, file_of
 from .image import Image

@@ -158,9 +158,11 @@ class Dumper(yaml.SafeDumper):
     """Written for readers: no anchors, several lines as a block, short lists and mappings in one line."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+        """No object is written as an alias of an equal one."""
         return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
+        """Items of a list are indented below their key."""
         super().increase_indent(flow, False)
 
 

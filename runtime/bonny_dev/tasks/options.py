@@ -71,10 +71,12 @@ class ManifestOptions:
 
     @property
     def include(self) -> list[str]:
+        """The names in --with."""
         return separated(self.with_)
 
     @property
     def exclude(self) -> list[str]:
+        """The names in --without."""
         return separated(self.without)
 
 

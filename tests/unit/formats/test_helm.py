@@ -18,7 +18,7 @@ from bonny_dev.formats.helm import IMAGE, charts
 from bonny_dev.formats.values import lacking
 from bonny_dev.formats.version import semantic
 from bonny_dev.manifest.bundle import documents
-from bonny_dev.manifest.parts import PARTS
+from bonny_dev.manifest.optional_objects import PARTS
 from tests.support.lamps import Lamp, LampAdmission, OldLamp
 
 REPOSITORY = "registry.example.com:5000/lamps-operator"
