@@ -1,6 +1,6 @@
 """RandomNode: pods with `schedulerName: random-node` go to any node.
 
-It may choose a node that is full: its `check` is asked before a choice is bound, and the pod tried again where it does
+It may choose a node that is full: its `check` is called before a choice is bound, and the pod tried again where it does
 not fit. Without a check, it would be bound all the same.
 """
 

@@ -91,7 +91,7 @@ def test_a_request_that_is_not_granted_is_found_with_the_rule_to_add(sandbox: Sa
 
     (finding,) = [each for each in report.findings if each.cause is Cause.ACCESS]
     assert finding.sentence == (
-        "without any fault: the operator asks for what it is not granted: add to the ClusterRole: "
+        "without any fault: the operator sends a request that is not granted: add to the ClusterRole: "
         '- {apiGroups: [""], resources: ["configmaps"], verbs: [create]}'
     )
 
@@ -105,7 +105,7 @@ def test_a_rule_that_no_life_needed_is_found_after_all_lives(sandbox: Sandbox, t
 
     (finding,) = report.findings
     assert finding.sentence == (
-        "in all lives: no life needed what `rules` grant: get of secrets; remove it, or add a sample that needs it"
+        "in all lives: no life needed this grant of `rules`: get of secrets; remove it, or add a sample that needs it"
     )
     assert report.command(finding) == "invoke prove --seed 0"
     assert report.notes[0] == NO_TAG

@@ -102,7 +102,7 @@ def test_its_buttons_write_annotations(shown: Page, sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"action": "delete"}, "'delete' is no action: use pause, resume, reconcile"),
+        ({"action": "delete"}, "'delete' is not an action: use pause, resume, reconcile"),
         ({"kind": "secrets"}, "watched has no kind 'secrets': it has clocks"),
         ({"name": "nobody"}, "cannot patch clocks.watched.example.com default/nobody (404)"),
     ],

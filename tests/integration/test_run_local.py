@@ -369,7 +369,7 @@ def test_the_end_of_the_workloads_is_reported_in_a_sentence_and_the_operator_goe
         (killed,) = [line for line in found if ("-m bonny_dev" in line) is program.startswith("-m")]
         os.kill(int(killed.split()[0]), signal.SIGKILL)
 
-        sentence = "workloads stopped by itself: no pod becomes Ready any more, and nothing is collected; press Ctrl-C"
+        sentence = "workloads stopped by itself: pods no longer become Ready, and nothing is collected; press Ctrl-C"
         at = terminal.wait_for(sentence, after=at)
         live = widgets.get("example.com/v1", "Widget", "widget-sample")
         assert live is not None

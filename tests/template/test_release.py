@@ -88,7 +88,7 @@ def test_changes_between_two_tags_are_refused_shown_and_accepted(released: Path)
     numbers = {name: 1 + next(n for n, line in enumerate(text) if line.startswith(name)) for name in
                ("class GadgetSpec", "    shape", "    size")}  # fmt: skip
     where = {name: f"  breaks: {WIDGET}:{number}: Gadget v1 spec" for name, number in numbers.items()}
-    gone = "is gone: the API server drops it from stored objects and from what clients write"
+    gone = "is gone: the API server drops it from stored objects and from the writes of clients"
     assert breaking == [
         f"{where['class GadgetSpec']}.colour {gone}",
         f"{where['    shape']}.shape is required, without a default: objects that lack it are refused",

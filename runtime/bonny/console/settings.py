@@ -24,7 +24,7 @@ class ConsoleSettings:
 VARIABLES: Final[Mapping[str, Variable]] = {
     "BONNY_CONSOLE_PORT": Variable(
         "port", "a port from 1 to 65535, or 0 for any free one", "none",
-        "Port on the loopback address that answers what queues, slots and streams hold, as JSON."),
+        "Port on the loopback address that serves the state of queues, slots and streams as JSON."),
     "BONNY_CONSOLE_TOKEN": Variable(
         "token", "any text without blanks", "none",
         "Bearer token that the console demands. Without it, all programs of the machine may ask; in a "

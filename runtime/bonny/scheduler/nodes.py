@@ -186,5 +186,5 @@ class Unchecked(Check):
 
     def fitting(self, pod: PodView, nodes: Nodes) -> Fitting:
         raise UsageError(
-            "nodes.fitting asks the check of the scheduler, which has none: set `check = fits`, from bonny.filters"
+            "nodes.fitting needs the check of the scheduler, which has none: set `check = fits`, from bonny.filters"
         )

@@ -96,7 +96,7 @@ class Board:
         Raises: `UsageError` for another kind or action; `ApiError` when the API server refuses it. RBAC: patch.
         """
         if action not in ACTIONS:
-            raise UsageError(f"{action[:60]!r} is no action: use {', '.join(ACTIONS)}")
+            raise UsageError(f"{action[:60]!r} is not an action: use {', '.join(ACTIONS)}")
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         change = {"pause": {PAUSED: "true"}, "resume": {PAUSED: None}, "reconcile": {RECONCILE_AT: now}}[action]
         await self._client.merge_patch(

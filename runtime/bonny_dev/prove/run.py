@@ -198,7 +198,7 @@ class _Run:
 
     def _note_permissions(self, plan: Plan, life: Life) -> None:
         for line in self._permissions.lacking(life.used):
-            self._found(Finding(plan, f"the operator asks for what it is not granted: {line}", cause=Cause.ACCESS))
+            self._found(Finding(plan, f"the operator sends a request that is not granted: {line}", cause=Cause.ACCESS))
 
     def _chosen(self, plans: list[Plan]) -> list[Plan]:
         if not self._options.only:

@@ -50,7 +50,7 @@ def _shared(old: Resource, new: Resource) -> Iterator[Finding]:
         text = f"is called {new['names']['kind']} now: clients do not find it"
         yield Finding(kind, "", Change("", text))
     if gone := sorted({*old["names"].get("shortNames", ())} - {*new["names"].get("shortNames", ())}):
-        yield Finding(kind, "", Change("", f"has no short name {', '.join(gone)} any more", breaks=False))
+        yield Finding(kind, "", Change("", f"no longer has the short name {', '.join(gone)}", breaks=False))
 
 
 def _versions(old: Resource, new: Resource) -> Iterator[Finding]:
@@ -64,7 +64,7 @@ def _versions(old: Resource, new: Resource) -> Iterator[Finding]:
         else:
             yield from (Finding(kind, name, change) for change in _one(version, now))
         if version["storage"] and now is not None and not now["storage"]:
-            text = f"is not the stored version any more: run `invoke migrate {kind}` after the release"
+            text = f"is no longer the stored version: run `invoke migrate {kind}` after the release"
             yield Finding(kind, name, Change("", text, breaks=False))
     for name in after.keys() - before.keys():
         yield Finding(kind, name, Change("", "is new", breaks=False))
@@ -75,8 +75,8 @@ def _by_name(spec: Resource) -> Mapping[str, Resource]:
 
 
 def _unserved(version: Resource, *, gone: bool) -> Change | None:
-    """The change of a version that is not served any more."""
-    state = "is gone" if gone else "is not served any more"
+    """The change of a version that is no longer served."""
+    state = "is gone" if gone else "is no longer served"
     if version["storage"]:
         return Change("", f"{state}, and objects are stored in it: store them in another version in a release before")
     if not version["served"]:
@@ -90,10 +90,10 @@ def _one(old: Resource, new: Resource) -> Iterator[Change]:
     schemas = (each.get("schema", {}).get("openAPIV3Schema", {}) for each in (old, new))
     yield from compare_schemas(*schemas)
     for name in old.get("subresources", {}).keys() - new.get("subresources", {}).keys():
-        yield Change("", f"has no subresource {name} any more: clients write it")
+        yield Change("", f"no longer has the subresource {name}: clients write it")
     paths = ({each["jsonPath"] for each in version.get("selectableFields", ())} for version in (old, new))
     before, after = paths
     for path in sorted(before - after):
-        yield Change("", f"cannot be selected by {path} any more: clients do")
+        yield Change("", f"can no longer be selected by {path}: clients do")
     if new.get("deprecated") and not old.get("deprecated"):
         yield Change("", "is deprecated", breaks=False)

@@ -35,7 +35,7 @@ WHOLE_OR_TEXT: Final = "x-kubernetes-int-or-string"
 def compare(old: Resource, new: Resource, path: str = "") -> Iterator[Change]:
     """The changes from `old` to `new`, both schemas of the value at `path`."""
     if (before := _type(old)) != (after := _type(new)) and not _is_wider(before, after):
-        yield Change(path, f"was {before} and is {after}: stored values are refused, and so is what clients write")
+        yield Change(path, f"was {before} and is {after}: stored values are refused, and so are the writes of clients")
         return
     yield from _enum(old, new, path)
     yield from _limits(old, new, path)
@@ -43,7 +43,7 @@ def compare(old: Resource, new: Resource, path: str = "") -> Iterator[Change]:
     yield from _fields(old, new, path)
     yield from _required(old, new, path)
     if old.get("nullable") and not new.get("nullable"):
-        yield Change(path, "may not be null any more")
+        yield Change(path, "may no longer be null")
     if old.get("default") != new.get("default"):
         change = f"has the default {_shown(new.get('default'))}, which was {_shown(old.get('default'))}"
         yield Change(path, f"{change}: new objects get it, stored ones keep theirs", breaks=False)
@@ -76,7 +76,7 @@ def _enum(old: Resource, new: Resource, path: str) -> Iterator[Change]:
         if before is None:
             yield Change(path, f"takes only {_list(gone)}: before, it took any value")
         elif gone:
-            yield Change(path, f"does not take {_list(gone)} any more")
+            yield Change(path, f"no longer takes {_list(gone)}")
     if before is not None and after is not None and (added := [value for value in after if value not in before]):
         yield Change(path, f"also takes {_list(added)}", breaks=False)
 
@@ -114,7 +114,7 @@ def _fields(old: Resource, new: Resource, path: str) -> Iterator[Change]:
         if name in after:
             yield from compare(schema, after[name], field)
         elif not free:
-            yield Change(field, "is gone: the API server drops it from stored objects and from what clients write")
+            yield Change(field, "is gone: the API server drops it from stored objects and from the writes of clients")
     for name in after.keys() - before.keys():
         yield Change(f"{path}.{name}".removeprefix("."), "is new", breaks=False)
     if (old.get(ANY) or old.get("additionalProperties")) and not free:

@@ -67,7 +67,7 @@ def manifest_of(root: Path, tag: str) -> list[Resource]:
         )
         out = folder / "tree" / OUT
         if done.returncode or not out.exists():
-            last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
+            last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
             raise UsageError(f"the manifest of {tag} cannot be made with the packages that are installed here: {last}")
         return read_documents(f"the manifest of {tag}", out.read_bytes())
 

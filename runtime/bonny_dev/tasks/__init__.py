@@ -286,7 +286,7 @@ def open_console(
     namespace: Annotated[str, "namespace that the operator is deployed to (default: its name)"] = "",
     context: KubeContext = "",
 ) -> None:
-    """Serve a page that shows what the operator does now, and pauses objects or runs their handlers. Ctrl-C ends it."""
+    """Serve a page about the running operator, which pauses objects or runs their handlers. Ctrl-C ends it."""
     from bonny.naming import check_dns_label
 
     from ..console import command

@@ -79,7 +79,7 @@ def _check(options: ManifestOptions) -> None:
     if options.local or options.crds_only:
         raise UsageError(f"--local and --crds-only are for --format yaml: leave them out for {name}")
     if options.namespace and name != "kustomize":
-        place = "`helm install --namespace` names it" if name == "helm" else "it is the one of OLM's Subscription"
+        place = "`helm install --namespace` names it" if name == "helm" else "it is the namespace of OLM's Subscription"
         raise UsageError(f"--namespace does not go with --format {name}, because {place}: leave it out")
 
 
@@ -118,4 +118,4 @@ def _lacking(folder: Path, files: Folder, written: Written) -> Iterator[str]:
 
     for name in (name for name in written.kept if name.endswith("/values.yaml")):
         if lines := lacking(files.own[name], (folder / name).read_text("utf-8")):
-            yield f"{name} lacks {', '.join(lines)}: add what is missing, or Helm refuses the chart"
+            yield f"{name} lacks {', '.join(lines)}: add the missing values, or Helm refuses the chart"

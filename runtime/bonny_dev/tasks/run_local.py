@@ -286,5 +286,5 @@ def _reporting_ends(sandbox: Sandbox) -> Iterator[None]:
 def effect_of(server: ServerProcess) -> str:
     """The effect of the end of a process of the sandbox."""
     if server.name == WORKLOADS:
-        return "no pod becomes Ready any more, and nothing is collected"
+        return "pods no longer become Ready, and nothing is collected"
     return "the operator cannot reach its cluster"

@@ -34,7 +34,7 @@ SHOWN: Final = 10
 # Finalizers of Kubernetes itself, and who removes them.
 COLLECTED: Final = {
     "foregroundDeletion": "the garbage collector, when the children that block it are gone",
-    "orphan": "the garbage collector, when the children have no owner reference any more",
+    "orphan": "the garbage collector, when the owner references of the children are removed",
 }
 # Reasons of `Reconciled` that are no errors.
 WAITING: Final = ("Waiting", "Retry")
@@ -96,7 +96,7 @@ def verdict(given: list[Answer]) -> Answer:
 
 def _absent(facts: Facts) -> Answer:
     have = f"there are {listed(facts.names)}" if facts.names else f"there are no {facts.kind.plural}"
-    advice = "the API server refuses what does not fit the schema or a webhook, when it is applied"
+    advice = "the API server refuses an object that does not fit the schema or a webhook, when it is applied"
     return Answer("accepted", State.BAD, f"there is no such object; {have}; {advice}")
 
 
@@ -171,7 +171,7 @@ def _turn(live: Resource, facts: Facts) -> Answer:
     reconciled = _condition(live, RECONCILED)
     rest = "the queue is in the operator's memory: its metrics and its log have more"
     if reconciled is None:
-        return Answer("turn", State.UNKNOWN, f"without the condition {RECONCILED} nobody outside knows; {rest}")
+        return Answer("turn", State.UNKNOWN, f"without the condition {RECONCILED} it is not visible from outside; {rest}")
     since = _ago(reconciled.get("lastTransitionTime"), facts)
     why = printable(reconciled.get("message", ""))
     if reconciled["status"] == "True":
@@ -201,7 +201,7 @@ def _children(facts: Facts) -> Answer:
     controller = facts.controller
     if controller is None or not controller.owns:
         name = controller.__name__ if controller else "no controller"
-        return Answer("children", State.UNKNOWN, f"{name} declares no kinds in `owns`, so its children are not known")
+        return Answer("children", State.UNKNOWN, f"{name} declares no kinds in `owns`, so its children are not listed")
     everything = flat(facts.children)
     wrong = [(depth, each) for depth, each in everything if not is_ready(each)]
     lines = tuple(_tree(facts.children))
@@ -251,7 +251,7 @@ def cause_of(resource: Resource) -> str:
             return f"{each['type']}, {each.get('reason', '')}: {each.get('message', '')}".strip(": ")
     if "phase" in status:
         return f"its phase is {status['phase']}"
-    return "its status does not say why" if status else "it has no status yet: its controller has not handled it"
+    return "its status has no reason" if status else "it has no status yet: its controller has not handled it"
 
 
 def _writers(live: Resource, facts: Facts) -> Answer:
@@ -269,11 +269,11 @@ def _writers(live: Resource, facts: Facts) -> Answer:
     ]
     drift = [_event_line(each, facts) for each in facts.events if each.get("reason") == "RepeatedDrift"]
     if drift and not rivals:
-        return Answer("writers", State.BAD, "another writer undoes what this operator sets", _safe(drift[-SHOWN:]))
+        return Answer("writers", State.BAD, "another writer undoes the fields of this operator", _safe(drift[-SHOWN:]))
     if rivals:
         text = f"{len(rivals)} other field managers write fields of children that this operator sets, too"
         return Answer("writers", State.BAD, text, _safe([*rivals[:SHOWN], *lines[:SHOWN]]))
-    text = "no other field manager writes what this operator sets; others write:" if lines else "no other field manager"
+    text = "no other field manager writes the fields of this operator; others write:" if lines else "no other field manager"
     return Answer("writers", State.GOOD, text, _safe(lines[:SHOWN]))
 
 
@@ -327,14 +327,14 @@ def _remover(name: str, live: Resource, own: tuple[str, ...]) -> str:
         fields = ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get("f:finalizers") or {}
         if f'v:"{name}"' in fields:
             return f"not of this operator; {entry['manager']} set it, and has to remove it"
-    return "not of this operator; whoever set it has to remove it"
+    return "not of this operator; its writer has to remove it"
 
 
 def _runs(facts: Facts) -> Answer:
     lines = _safe([_event_line(each, facts) for each in reversed(facts.events[-SHOWN:])])
     note = "the operator keeps no history, only its events, for an hour"
     if not lines:
-        return Answer("runs", State.UNKNOWN, f"none is known; {note}")
+        return Answer("runs", State.UNKNOWN, f"none; {note}")
     return Answer("runs", State.GOOD, f"{len(facts.events)} reported, the newest first; {note}", lines)
 
 
@@ -357,11 +357,11 @@ def _permissions(facts: Facts) -> Answer:
     if refusals or lacking:
         account = f"{facts.of.namespace}/{facts.of.operator.name}"
         lack = len(facts.of.missing) or len(refusals)
-        text = f"ServiceAccount {account} lacks {lack}: apply what `invoke manifest` writes"
+        text = f"ServiceAccount {account} lacks {lack}: apply the manifest of `invoke manifest`"
         return Answer("permissions", State.BAD, text, _safe([*refusals, *lacking]))
     unread = _safe([*facts.of.unread, *facts.unread])
     if unread:
-        return Answer("permissions", State.UNKNOWN, "the operator lacks none that is known; you may not read:", unread)
+        return Answer("permissions", State.UNKNOWN, "none is visible, and you may not read:", unread)
     return Answer("permissions", State.GOOD, "none is missing")
 
 

@@ -41,7 +41,7 @@ STORE = "and objects are stored in it: store them in another version in a releas
         (
             crd(STORED),
             crd({**STORED, "served": False}),
-            f"Widget v1 is not served any more, {STORE}",
+            f"Widget v1 is no longer served, {STORE}",
         ),
         (
             crd(STORED, version("v1beta1")),
@@ -51,12 +51,12 @@ STORE = "and objects are stored in it: store them in another version in a releas
         (
             crd({**STORED, "subresources": {"status": {}, "scale": {}}}),
             crd({**STORED, "subresources": {"status": {}}}),
-            "Widget v1 has no subresource scale any more: clients write it",
+            "Widget v1 no longer has the subresource scale: clients write it",
         ),
         (
             crd({**STORED, "selectableFields": [{"jsonPath": ".spec.a"}]}),
             crd(STORED),
-            "Widget v1 cannot be selected by .spec.a any more: clients do",
+            "Widget v1 can no longer be selected by .spec.a: clients do",
         ),
     ],
 )
@@ -79,10 +79,10 @@ def test_what_breaks_objects_or_clients(old: Resource, new: Resource | None, sai
         (
             crd(STORED, version("v2")),
             crd({**STORED, "storage": False}, version("v2", storage=True)),
-            ["Widget v1 is not the stored version any more: run `invoke migrate Widget` after the release"],
+            ["Widget v1 is no longer the stored version: run `invoke migrate Widget` after the release"],
         ),
         (crd(STORED), crd({**STORED, "deprecated": True}), ["Widget v1 is deprecated"]),
-        (crd(STORED, names={"shortNames": ["w"]}), crd(STORED), ["Widget has no short name w any more"]),
+        (crd(STORED, names={"shortNames": ["w"]}), crd(STORED), ["Widget no longer has the short name w"]),
         (crd(STORED), crd(STORED), []),
     ],
 )

@@ -158,7 +158,7 @@ def test_a_long_tree_shows_all_that_is_not_ready_and_some_of_the_rest() -> None:
             "Failed, DeadlineExceeded: late",
         ),
         ({}, {}, "it has no status yet: its controller has not handled it"),
-        ({}, {"replicas": 1}, "its status does not say why"),
+        ({}, {"replicas": 1}, "its status has no reason"),
     ],
 )
 def test_why_a_child_is_not_ready(metadata: Resource, status: Resource, cause: str) -> None:
@@ -180,7 +180,7 @@ def test_who_removes_each_finalizer() -> None:
     assert given["finalizers"].detail == (
         "v.io/k: not of this operator; vault set it, and has to remove it",
         "foregroundDeletion: removed by the garbage collector, when the children that block it are gone",
-        "x.io/y: not of this operator; whoever set it has to remove it",
+        "x.io/y: not of this operator; its writer has to remove it",
     )
 
 
