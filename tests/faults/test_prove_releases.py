@@ -105,7 +105,7 @@ def test_a_rule_that_no_life_needed_is_found_after_all_lives(sandbox: Sandbox, t
 
     (finding,) = report.findings
     assert finding.sentence == (
-        "in all lives: no life needed this grant of `rules`: get of secrets; remove it, or add a sample that needs it"
+        "in all lives: no life needed this rule: get of secrets; remove it, or add a sample that needs it"
     )
     assert report.command(finding) == "invoke prove --seed 0"
     assert report.notes[0] == NO_TAG

@@ -55,7 +55,7 @@ class Permissions:
             if reason:
                 of_runtime.append(f"not needed by any life, and kept: {told}; {reason}")
             else:
-                written.append(f"no life needed this grant of `rules`: {told}; remove it, or add a sample that needs it")
+                written.append(f"no life needed this rule: {told}; remove it, or add a sample that needs it")
         return written, of_runtime
 
     def _compared(self) -> Comparison:

@@ -171,7 +171,7 @@ def _turn(live: Resource, facts: Facts) -> Answer:
     reconciled = _condition(live, RECONCILED)
     rest = "the queue is in the operator's memory: its metrics and its log have more"
     if reconciled is None:
-        return Answer("turn", State.UNKNOWN, f"without the condition {RECONCILED} it is not visible from outside; {rest}")
+        return Answer("turn", State.UNKNOWN, f"not visible without the condition {RECONCILED}; {rest}")
     since = _ago(reconciled.get("lastTransitionTime"), facts)
     why = printable(reconciled.get("message", ""))
     if reconciled["status"] == "True":
@@ -273,8 +273,8 @@ def _writers(live: Resource, facts: Facts) -> Answer:
     if rivals:
         text = f"{len(rivals)} other field managers write fields of children that this operator sets, too"
         return Answer("writers", State.BAD, text, _safe([*rivals[:SHOWN], *lines[:SHOWN]]))
-    text = "no other field manager writes the fields of this operator; others write:" if lines else "no other field manager"
-    return Answer("writers", State.GOOD, text, _safe(lines[:SHOWN]))
+    text = "no other field manager writes the fields of this operator"
+    return Answer("writers", State.GOOD, f"{text}; others write:" if lines else text, _safe(lines[:SHOWN]))
 
 
 def _rivals(child: Resource, own: Mapping[str, Any], manager: str, facts: Facts) -> Iterator[str]:

@@ -81,7 +81,7 @@ def test_rules_of_a_person_that_no_life_needed_are_to_be_removed() -> None:
 
     written, _ = permissions.needless()
 
-    assert written == ["no life needed this grant of `rules`: create of secrets; remove it, or add a sample that needs it"]
+    assert written == ["no life needed this rule: create of secrets; remove it, or add a sample that needs it"]
 
 
 def test_rules_of_the_runtime_that_no_life_needed_have_a_reason() -> None:
