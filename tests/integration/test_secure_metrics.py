@@ -18,7 +18,7 @@ from bonny.client.config import Kubeconfig
 from bonny.metrics_auth.scrapers import Scrapers, metrics_rules, metrics_secret
 from bonny.resource import Resource
 from bonny.tls.issuer import Issuer
-from bonny.tls.rotation import Step
+from bonny.tls.rotation import RotationStep
 from bonny.tls.secret import BUNDLE
 from bonny.tls.serving import ServingCertificate
 from bonny_dev.manifest.bundle import documents
@@ -149,7 +149,7 @@ async def test_certificate_and_reviews_use_exactly_their_permissions(sandbox: Sa
                     {"data": None},
                     content_type="application/merge-patch+json",
                 )
-                await until(lambda: certificate.ready and issuer.decision and issuer.decision.step is Step.REST)
+                await until(lambda: certificate.ready and issuer.decision and issuer.decision.step is RotationStep.REST)
             scraper = sandbox.service_account_token(NAME, "prometheus")
             verdict = await Scrapers(client).verdict(
                 [(b"authorization", f"Bearer {scraper}".encode())], address="10.0.0.1"

@@ -15,7 +15,7 @@ from bonny.client.config import Kubeconfig
 from bonny.errors import UsageError
 from bonny.resource import Resource
 from bonny.tls.issuer import Issuer
-from bonny.tls.rotation import Step
+from bonny.tls.rotation import RotationStep
 from bonny.webhooks import Admission, Review, names
 from bonny.webhooks.ca_bundles import CaBundles
 from bonny_dev.manifest import bundle
@@ -166,7 +166,7 @@ async def test_a_kind_has_one_converter(
         registry = CaBundles(client, operator(OldLamp), namespace=OTHER)
         issuer = Issuer(client, names.secret(operator(OldLamp), OTHER), spread=0.1, registry=registry)
         async with running(issuer.run):
-            await until(lambda: issuer.decision and issuer.decision.step is Step.REST and issuer.decision.leaf)
+            await until(lambda: issuer.decision and issuer.decision.step is RotationStep.REST and issuer.decision.leaf)
     webhooks = stored(sandbox, other[-1])
     assert webhooks is not None
     assert webhooks["webhooks"][0]["clientConfig"]["caBundle"]

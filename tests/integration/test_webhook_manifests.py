@@ -16,7 +16,7 @@ from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
 from bonny.tls.issuer import Issuer as CertificateIssuer
-from bonny.tls.rotation import Step
+from bonny.tls.rotation import RotationStep
 from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY
 from bonny.tls.serving import ServingCertificate
 from bonny.webhooks import Admission, Review, names
@@ -149,7 +149,7 @@ async def test_the_maker_and_the_server_of_the_certificate_use_exactly_their_per
             issuer = CertificateIssuer(client, secret, spread=0.1, registry=CaBundles(client, declared, namespace=NAME))
             certificate = ServingCertificate(client, secret, declared.watch_options)
             async with running(issuer.run), running(certificate.run):
-                await until(lambda: certificate.ready and issuer.decision and issuer.decision.step is Step.REST)
+                await until(lambda: certificate.ready and issuer.decision and issuer.decision.step is RotationStep.REST)
     compared = recorder.compared_with(names.certificate_rules(declared, namespace=NAME))
 
     assert (compared.missing, compared.unused) == ({}, {})

@@ -294,7 +294,7 @@ def test_a_command_without_a_rule_fails(command: str, tmp_path: Path) -> None:
 def test_every_block_says_what_it_is_so_that_no_command_hides_in_one() -> None:
     languages = {block.language for path in documents() for block in blocks(path.read_text("utf-8"))}
 
-    assert languages <= {"console", "python", "mermaid", "text", "yaml"}
+    assert languages <= {"console", "python", "mermaid", "text", "toml", "yaml"}
 
 
 def test_the_commands_of_contributing_have_rules() -> None:

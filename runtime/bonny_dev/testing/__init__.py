@@ -1,9 +1,10 @@
 """Testing: builders, assertions and fixtures for tests of an operator.
 
 `axn` builds the token for a handler test without a server, `handle` passes it through the handler, and the functions
-that begin with `assert_` check the registered state; `child_of` makes a child for `observed`. `run_task` and
-`reconcile` do the same for periodic tasks and reconcilers, `schedule` asks a scheduler for a node, `review` asks an
-admission webhook about a write, `round_trip` checks conversion functions, `check_samples` the files in `samples/`.
+that begin with `assert_` check the registered state; `child_of` makes a child for `observed`. `Ticks` reconciles
+again and again, until the controller rests. `run_task` and `reconcile` do the same for periodic tasks and reconcilers,
+`schedule` returns the choice of a scheduler, `review` calls an admission webhook for a write, `round_trip` checks
+conversion functions, `check_samples` the files in `samples/`.
 `record_permissions` compares used permissions with the manifest. `plugin` holds pytest fixtures for tests with a real
 server: `running_operator` is a `RunningOperator`, `workloads` is a `Workloads`.
 """
@@ -36,6 +37,7 @@ from .servers import reconcile as reconcile
 from .servers import run_task as run_task
 from .shown import child_of as child_of
 from .shown import ready as ready
+from .ticks import Ticks as Ticks
 from .token import Handled as Handled
 from .token import axn as axn
 from .token import handle as handle

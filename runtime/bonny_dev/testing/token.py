@@ -210,8 +210,8 @@ async def handle(
         declared(token, each)
         check_fields(each)
         _check_granting(token, each, context.client)
-    if awaited := _awaited(token):
-        token.wait(f"waiting for {', '.join(awaited)}")
+    if others := awaited(token)[1]:
+        token.wait(f"waiting for {', '.join(others)}")
     return token
 
 
@@ -237,17 +237,17 @@ def _check_granting(token: Reconcile[Any], resource: Resource, client: Answering
         )
 
 
-def _awaited(token: Reconcile[Any]) -> list[str]:
-    """The objects for which others wait, as the step `ApplyDescendants` finds them."""
+def awaited(token: Reconcile[Any]) -> tuple[set[ObjectName], list[str]]:
+    """The objects that wait, and those for which they wait, as the step `ApplyDescendants` finds them."""
     held: set[ObjectName] = set()
-    awaited: dict[str, None] = {}
+    others: dict[str, None] = {}
     for each in (each for group in token.descendant_groups() for each in group):
         unready = [name for name in each.after if name in held or not _is_ready(token, name, each.when)]
         live = token.context.observed(each.resource)
         if unready and (live is None or not has_all_of(live, each.resource)):
             held.add(each.name)
-            awaited |= {str(name): None for name in unready if name not in held}
-    return list(awaited)
+            others |= {str(name): None for name in unready if name not in held}
+    return held, list(others)
 
 
 def _is_ready(token: Reconcile[Any], name: ObjectName, when: Callable[[Resource], bool] | None) -> bool:
