@@ -23,7 +23,7 @@ from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
 from bonny.tls.issuer import Issuer
-from bonny.tls.rotation import NEXT_CERTIFICATE, RotationStep
+from bonny.tls.rotation import NEXT_CERTIFICATE, RotationStep as Step
 from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY, TlsSecret
 from bonny.tls.serving import ServingCertificate
 from bonny.webhooks import Admission, Review, names
@@ -330,10 +330,10 @@ async def fill_and_rotate(place: Place) -> None:
     assert "data" not in secret
     assert (await place.write()).status == 500
     assert [await place.step() for _ in range(4)] == [
-        RotationStep.BUNDLE,
-        RotationStep.INJECT,
-        RotationStep.LEAF,
-        RotationStep.REST,
+        Step.BUNDLE,
+        Step.INJECT,
+        Step.LEAF,
+        Step.REST,
     ]
     first = (await place.live("Secret"))["data"]
     assert set(first) == {CERTIFICATE, KEY, BUNDLE}
@@ -344,22 +344,22 @@ async def fill_and_rotate(place: Place) -> None:
     began = time.monotonic()
     await place.begin_writing()
     await place.edit({"data": {NEXT_CERTIFICATE: ""}})
-    assert [await place.step() for _ in range(3)] == [RotationStep.BUNDLE, RotationStep.INJECT, RotationStep.LEAF]
+    assert [await place.step() for _ in range(3)] == [Step.BUNDLE, Step.INJECT, Step.LEAF]
     rotated = (await place.live("Secret"))["data"]
     assert rotated[CERTIFICATE] != first[CERTIFICATE]
     await place.serves(rotated[CERTIFICATE])
     await place.used()
 
     await place.edit({"data": dict.fromkeys(rotated)})
-    assert [await place.step() for _ in range(3)] == [RotationStep.BUNDLE, RotationStep.INJECT, RotationStep.LEAF]
+    assert [await place.step() for _ in range(3)] == [Step.BUNDLE, Step.INJECT, Step.LEAF]
     filled = (await place.live("Secret"))["data"]
     assert filled[CERTIFICATE] not in (first[CERTIFICATE], rotated[CERTIFICATE])
     await place.serves(filled[CERTIFICATE])
     await place.used()
     await place.edit({"data": {KEY: "bm9uc2Vuc2U="}})
-    assert [await place.step() for _ in range(3)] == [RotationStep.BUNDLE, RotationStep.INJECT, RotationStep.LEAF]
+    assert [await place.step() for _ in range(3)] == [Step.BUNDLE, Step.INJECT, Step.LEAF]
     await place.edit({"data": first})
-    assert [await place.step() for _ in range(2)] == [RotationStep.BUNDLE, RotationStep.REST]
+    assert [await place.step() for _ in range(2)] == [Step.BUNDLE, Step.REST]
     await place.serves(first[CERTIFICATE])
     await place.used()
     await place.end_writing()
@@ -391,9 +391,7 @@ async def repair(place: Place) -> None:
     await place.edit({"data": {NEXT_CERTIFICATE: ""}})
     running = asyncio.create_task(issuer.run())
     ends = time.monotonic() + SECONDS
-    while (
-        issuer.decision is None or issuer.decision.seconds < math.inf or issuer.decision.step is not RotationStep.REST
-    ):
+    while issuer.decision is None or issuer.decision.seconds < math.inf or issuer.decision.step is not Step.REST:
         assert time.monotonic() < ends, issuer.error
         assert (await place.write()).status == 201
     issuer.stop()
