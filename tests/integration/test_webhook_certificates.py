@@ -23,7 +23,8 @@ from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.resource import Resource
 from bonny.tls.issuer import Issuer
-from bonny.tls.rotation import NEXT_CERTIFICATE, RotationStep as Step
+from bonny.tls.rotation import NEXT_CERTIFICATE
+from bonny.tls.rotation import RotationStep as Step
 from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY, TlsSecret
 from bonny.tls.serving import ServingCertificate
 from bonny.webhooks import Admission, Review, names
