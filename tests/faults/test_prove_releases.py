@@ -124,13 +124,13 @@ def test_a_finding_is_shrunk_and_saved_as_a_test_that_fails_until_it_is_fixed(sa
     (line,) = save(root, report)
     path = root / line.removeprefix("wrote ")
     (root / "conftest.py").write_text('pytest_plugins = ["bonny_dev.testing.plugin"]\n', "utf-8")
-    assert tested(path) == 1
+    assert exit_code_of_pytest(path) == 1
     source = root / "src" / "lamps_saved"
     (source / "controllers.py").write_text((BROKEN / "sound.py").read_text("utf-8"), "utf-8")
-    assert tested(path) == 0
+    assert exit_code_of_pytest(path) == 0
 
 
-def tested(path: Path) -> int:
+def exit_code_of_pytest(path: Path) -> int:
     """The exit code of pytest, in a process of its own."""
     root = path.parents[1]
     settings = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "runtime", root / "src")))}

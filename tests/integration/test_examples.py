@@ -378,7 +378,7 @@ def test_an_app_shows_the_lists_that_it_names(stage: Stage) -> None:
         stage.apply(app)
         stage.eventually(lambda: complete() == ("False", "NotComplete"))
         stage.apply(todo)
-        stage.eventually(lambda: page() == "This week\n[x] write an operator\n[ ] test it\n[ ] tell a friend")
+        stage.eventually(lambda: page() == "This week\n[x] write an operator\n[ ] test it\n[ ] show a friend")
         stage.eventually(lambda: complete() == ("True", "Complete"))
         stage.eventually(lambda: stage.get("todo.example.com/v1", "Todo", "this-week")["status"]["open"] == 2)
         stage.apply({**todo, "spec": {**todo["spec"], "done": todo["spec"]["tasks"]}})

@@ -20,6 +20,7 @@ import bonny
 from bonny.errors import UsageError
 from bonny_dev.naming import RESERVED_KINDS
 from bonny_dev.project import Project
+from bonny_dev.tasks import extras
 from bonny_dev.tasks.generate import plan_kind
 from bonny_dev.tasks.generators import plan_controller_of, plan_reconciler, plan_scheduler, plan_task
 from bonny_dev.tasks.options import NewKind
@@ -82,6 +83,13 @@ def task(project: Project, name: str, word: str, version: str) -> Plan:
     return plan_task(project, word)
 
 
+def write(project: Path, plan: Plan) -> None:
+    """Write the files, with the extras that they use, as the task does."""
+    if absent := [name for name in plan.extras if name not in Project.at(project).extras]:
+        extras.add(Project.at(project), absent)
+    plan.write()
+
+
 def reconciler(project: Project, name: str, word: str, version: str) -> Plan:
     return plan_reconciler(project, name)
 
@@ -135,7 +143,7 @@ def test_names_that_ruff_python_or_pytest_use_are_clean_or_refused(
         for name in (*accepted, *refused):
             word = name if planned in (task, scheduler) else f"{name.lower()}xs"
             with pytest.raises(UsageError, match="cannot be a") if name in refused else nullcontext():
-                planned(Project.at(project), name, word, "v1").write()
+                write(project, planned(Project.at(project), name, word, "v1"))
 
     check(project, wanted)
 
@@ -165,7 +173,7 @@ def test_whatever_is_accepted_is_clean_and_can_be_imported(
     accepted = []
     for planned, name, word, version in wanted:
         with suppress(UsageError):
-            planned(Project.at(root), name, word, version).write()
+            write(root, planned(Project.at(root), name, word, version))
             accepted.append((planned.__name__, name, word, version))
     check(root, accepted)
     shutil.rmtree(root)

@@ -115,8 +115,8 @@ def test_generating_a_chart_again_keeps_edits_and_names_what_they_lack(project: 
     assert (values.read_text("utf-8"), extra.read_text("utf-8")) == (edited, "# mine\n")
     assert "kept deploy/helm/widgets-operator/values.yaml, which was edited\n" in done.stdout
     assert done.stderr == (
-        'warning: widgets-operator/values.yaml lacks env: [], crd: {"enable": true, "keep": true}: add what is '
-        "missing, or Helm refuses the chart\n"
+        'warning: widgets-operator/values.yaml lacks env: [], crd: {"enable": true, "keep": true}: add the '
+        "missing values, or Helm refuses the chart\n"
     )
     assert "plural: gadgets" in values.with_name("templates").joinpath("crds.yaml").read_text("utf-8")
 
@@ -133,7 +133,10 @@ def test_generating_a_chart_again_keeps_edits_and_names_what_they_lack(project: 
             "--format helm --namespace x",
             "--namespace does not go with --format helm, because `helm install --namespace",
         ),
-        ("--format olm --namespace x", "--namespace does not go with --format olm, because it is the one of OLM's"),
+        (
+            "--format olm --namespace x",
+            "--namespace does not go with --format olm, because it is the namespace of OLM's",
+        ),
         ("--format helm --local", "--local and --crds-only are for --format yaml: leave them out for helm"),
         ("--format kustomize --crds-only", "--local and --crds-only are for --format yaml: leave them out for"),
         ("--format helm --image registry.example.com/x", "the image registry.example.com/x has no tag, and a chart"),

@@ -108,7 +108,7 @@ def test_the_page_that_compares_counts_right(
     def lines(path: Path) -> int:
         return len(path.read_text(encoding="utf-8").splitlines())
 
-    assert f"| {len(rendered_files(default))}; {len(rendered_files(fullest))} with everything asked for |" in page
+    assert f"| {len(rendered_files(default))}; {len(rendered_files(fullest))} with all options |" in page
     assert f"{lines(entry / 'operator.py')} (`operator.py`) and {lines(entry / '__main__.py')} (`__main__.py`)" in page
     assert f"AGENTS.md, {lines(default / 'AGENTS.md')} lines" in page
     assert f"{len(REFUSED) + len(REFUSED_BY_COOKIECUTTER)} refused and {len(ACCEPTED)} accepted, by table" in page

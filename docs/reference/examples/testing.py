@@ -222,6 +222,12 @@ def running_operator() -> None:
         await running_operator.until_gone(made)
 
 
+async def ticks() -> None:
+    ticks = testing.Ticks(Publishes, widget("w1", size=3))
+    assert await ticks.until_steady(max=5) <= 5
+    assert [child["data"] for child in ticks.children] == [{"size": "3"}]
+
+
 def workloads() -> None:
     # tests/integration/test_widget.py, for a Widget that runs a Deployment of the same name
     async def test_a_widget_is_not_ready_while_its_pods_crash(

@@ -97,7 +97,7 @@ def test_where_no_node_passes_the_check_none_is_the_best() -> None:
 
 
 def test_a_scheduler_without_a_check_cannot_ask_which_nodes_fit() -> None:
-    with pytest.raises(UsageError, match=r"nodes\.fitting asks the check .* set `check = fits`, from bonny\.filters"):
+    with pytest.raises(UsageError, match=r"nodes\.fitting needs the check .* set `check = fits`, from bonny\.filters"):
         Nodes(cluster(1), Unchecked()).fitting(pod_view())
 
 
