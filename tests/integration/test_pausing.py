@@ -49,6 +49,8 @@ class BellController(Controller[Bell]):
     async def reconcile(self, axn: Axn[Bell]) -> None:
         """Register it."""
         runs.append((axn.key.name, axn.action.value, frozenset(map(str, axn.reasons))))
+        if axn.spec.tone == "wrong":
+            raise RuntimeError("out of tune")
         metadata = {"name": axn.key.name, "namespace": axn.key.namespace}
         axn.register_descendant(
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"tone": axn.spec.tone}}
@@ -178,3 +180,24 @@ def test_a_long_value_is_cut(sandbox: Sandbox, operator: Serving) -> None:
     until(sandbox, "long", "Succeeded")
     annotate(sandbox, "long", **{RECONCILE_AT: "x" * 200_000})
     Sandbox.eventually(lambda: reconciled(sandbox, "long")[1] == f"handled bonny.dev/reconcile-at={'x' * 64}")
+
+
+def test_a_request_for_an_object_that_never_succeeded_is_a_reason(sandbox: Sandbox, operator: Serving) -> None:
+    """Regression: only objects with an earlier success had the reason, and a failing one needs it most."""
+    sandbox.apply([bell("failing", tone="wrong")])
+    until(sandbox, "failing", "HandlerFailed")
+    annotate(sandbox, "failing", **{RECONCILE_AT: "now"})
+    Sandbox.eventually(lambda: any("requested" in reasons for name, _, reasons in runs if name == "failing"))
+
+
+def test_the_metric_follows_the_annotation_whatever_becomes_of_the_object(sandbox: Sandbox, operator: Serving) -> None:
+    """Regression: an object counted as paused until its next success, or its deletion was handled."""
+    Sandbox.eventually(lambda: paused_objects(operator) == 0)
+    sandbox.apply([bell("fails-later", tone="wrong", **{PAUSED: "true"}), bell("goes", **{PAUSED: "true"})])
+    until(sandbox, "fails-later", "Paused")
+    until(sandbox, "goes", "Paused")
+    assert paused_objects(operator) == 2
+    annotate(sandbox, "fails-later", **{PAUSED: None})
+    until(sandbox, "fails-later", "HandlerFailed")
+    sandbox.delete(f"{GROUP}/v1", "Bell", "goes", namespace="default")
+    Sandbox.eventually(lambda: paused_objects(operator) == 0)

@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from ..kinds import Kind
-from ..resource import RECONCILE_AT, Key
+from ..resource import PAUSED, RECONCILE_AT, Key
 from .fields import digest
 from .handled import Handled
 from .objects import Item
@@ -111,11 +111,25 @@ def decide(
     return Action.RECONCILE if reasons & WAKING else None
 
 
-def is_requested(state: Handled, record: KeyRecord) -> bool:
-    """Whether somebody asks for a reconcile: the annotation for it has a value that was not handled yet."""
-    asked = (state.annotations or {}).get(RECONCILE_AT)
-    before = record.handled.annotations if record.handled is not None else state.annotations
-    return asked is not None and asked != (before or {}).get(RECONCILE_AT)
+def is_paused(annotations: Mapping[str, str] | None, action: Action) -> bool:
+    """Whether the annotation lets the handler rest. A deletion is not held up."""
+    resting = annotations is not None and annotations.get(PAUSED, "false") != "false"
+    return resting and action not in (Action.FINALIZE, Action.DELETE)
+
+
+def with_request(reasons: frozenset[Reason], state: Handled, record: KeyRecord) -> frozenset[Reason]:
+    """`reasons`, and `requested` if the annotation for that has a value that was not handled yet.
+
+    Of an object that was never handled no earlier value is known: there, each change counts.
+    """
+    requested = (state.annotations or {}).get(RECONCILE_AT)
+    if requested is None:
+        return reasons
+    if record.handled is None:
+        is_new = Reason.CHANGED in reasons
+    else:
+        is_new = requested != (record.handled.annotations or {}).get(RECONCILE_AT)
+    return reasons | {Reason.REQUESTED} if is_new else reasons
 
 
 class Records(dict[Key, KeyRecord]):

@@ -20,7 +20,7 @@ from ..client.clock import timestamp
 from ..core.conditions import ReconcileFailure, keep_transition_times, with_condition
 from ..core.objects import Item, decode_item
 from ..core.ordering import Descendant, ordered
-from ..core.records import Action
+from ..core.records import Action, is_paused
 from ..events import Event
 from ..kinds import Kind, Owned
 from ..resource import PAUSED, Key, Resource, gvk_of
@@ -165,9 +165,8 @@ class Reconcile(Axn[V_co]):
             self.requeue_after(after)
 
     def pause(self) -> None:
-        """For the pipeline: the handler rests if the object asks for it. Finalizing and `delete` go on."""
-        asked = (self._shown.meta.annotations or {}).get(PAUSED, "false")
-        if asked != "false" and self.action not in (Action.FINALIZE, Action.DELETE):
+        """For the pipeline: let the handler rest if the annotation is set."""
+        if is_paused(self._shown.meta.annotations, self.action):
             self.paused, self.waiting = True, f"the annotation {PAUSED} is set"
 
     @property

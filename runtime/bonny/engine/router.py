@@ -61,8 +61,8 @@ class Router:
         """`on_status`: whether a change of only the status queues the object. `backoff`: waits after failures."""
         self.queue: Queue[Key] = Queue(backoff)
         self.records = Records()
-        wake = lambda: self.wake()  # noqa: E731, PLW0108  the worker sets it later
-        self.own_writes = OwnWrites(self.queue, self._stream_showing, self._enqueue, wake)
+        # The worker sets `wake` later.
+        self.own_writes = OwnWrites(self.queue, self._stream_showing, self._enqueue, lambda: self.wake())  # noqa: PLW0108
         self.fights = Fights()
         self.wake: Callable[[], None] = no_worker
         """Set by the worker: called whenever a key may have become ready."""

@@ -25,7 +25,7 @@ from ..core.handled import Handled, handled_state
 from ..core.meters import ReconcileCounts
 from ..core.objects import Item
 from ..core.queue import Reason, Work
-from ..core.records import Action, Tombstone, decide, is_requested
+from ..core.records import Action, Tombstone, decide, is_paused, with_request
 from ..errors import BonnyError, InvalidObject, Retry, Terminal, Throttled
 from ..events import EventRecorder
 from ..kinds import Kind
@@ -132,6 +132,7 @@ class Worker:
         finally:
             settled.cancel()
             self.router.wake = no_worker
+            self.paused.clear()
             if cancelled := await self._slots.cancel():
                 extra = {"controller": self.name, "count": cancelled}
                 log.warning("cancelled running handlers: grace period exceeded", extra=extra)
@@ -186,11 +187,12 @@ class Worker:
         key = work.key  # not `item.key`: that makes a tuple, which the record would keep
         records, state = self.router.records, self._state(item)
         action = decide(state, records.get(key), work.reasons, finalizers=self._finalizers)
+        self._note_pause(key, paused=action is not None and is_paused(state.annotations, action))
         if action is None:
             return
         record = records.of(key)
         record.stopped = None
-        reasons = work.reasons | {Reason.REQUESTED} if is_requested(state, record) else work.reasons
+        reasons = with_request(work.reasons, state, record)
         epoch = records.epoch
         try:
             axn = await self._process(action, key, item, reasons, tries=work.tries)
@@ -198,7 +200,6 @@ class Worker:
             if records.epoch == epoch:
                 record.stopped = state
             raise
-        self._note_pause(key, paused=axn.paused)
         if axn.applied is not None:
             self.router.own_writes.want((), owner=key)
         # While the list of a restored server is incomplete, an equal generation may hide different content.

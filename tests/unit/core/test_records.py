@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,9 +14,9 @@ from bonny.core import records as records_module
 from bonny.core.handled import Handled, handled_state
 from bonny.core.objects import Item
 from bonny.core.queue import Reason
-from bonny.core.records import Action, KeyRecord, Records, Tombstone, applied_record, decide
+from bonny.core.records import Action, KeyRecord, Records, Tombstone, applied_record, decide, is_paused, with_request
 from bonny.kinds import Kind
-from bonny.resource import Key
+from bonny.resource import PAUSED, RECONCILE_AT, Key
 from tests.support.core import item, thing
 
 W1, W2 = Key("default", "w1"), Key("default", "w2")
@@ -300,3 +301,50 @@ def test_an_applied_record_tells_what_was_sent_from_what_was_stored() -> None:
 
     assert (record.uid, record.version, record.wanted != record.stored) == ("uid-w1", "7", True)
     assert record == applied_record(dict(sent), thing(version=7), dict(stored))
+
+
+# --- annotations that steer -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("action", Action)
+@pytest.mark.parametrize(
+    ("annotations", "rests"),
+    [
+        (None, False),
+        ({}, False),
+        ({PAUSED: "false"}, False),
+        ({PAUSED: ""}, True),
+        ({PAUSED: "true"}, True),
+        ({PAUSED: "False"}, True),
+        ({PAUSED: "x" * 200_000}, True),
+        ({"bonny.dev/pause": "true"}, False),
+    ],
+)
+def test_a_pause_holds_up_everything_but_a_deletion(
+    annotations: dict[str, str] | None, rests: bool, action: Action
+) -> None:
+    assert is_paused(annotations, action) == (rests and action not in (Action.FINALIZE, Action.DELETE))
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "reason", "requested"),
+    [
+        (None, None, Reason.CHANGED, False),
+        ({}, None, Reason.CHANGED, False),
+        ({}, {RECONCILE_AT: "1"}, Reason.CHANGED, True),
+        ({RECONCILE_AT: "1"}, {RECONCILE_AT: "2"}, Reason.CHANGED, True),
+        ({RECONCILE_AT: "1"}, {RECONCILE_AT: ""}, Reason.CHANGED, True),
+        ({RECONCILE_AT: "1"}, {RECONCILE_AT: "1"}, Reason.CHILD, False),
+        ({RECONCILE_AT: "1"}, {}, Reason.CHANGED, False),
+        # Never handled: after a restart, or while each try fails.
+        ("never", {RECONCILE_AT: "1"}, Reason.ADDED, False),
+        ("never", {RECONCILE_AT: "1"}, Reason.CHANGED, True),
+        ("never", {}, Reason.CHANGED, False),
+    ],
+)
+def test_a_new_value_is_a_request(before: Any, now: dict[str, str] | None, reason: Reason, requested: bool) -> None:
+    handled = None if before == "never" else msgspec.structs.replace(state(), annotations=before)
+    found = with_request(
+        frozenset({reason}), msgspec.structs.replace(state(), annotations=now), KeyRecord(handled=handled)
+    )
+    assert found == frozenset({reason, Reason.REQUESTED} if requested else {reason})
