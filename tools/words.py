@@ -55,14 +55,14 @@ SHOWN: Final = ("runtime/bonny/", "runtime/bonny_dev/")
 # The most findings that each file or folder may have. Lowered whenever there are fewer, never raised. They were counted
 # again, once, when the rules for noun clauses, for things that speak and for names of tests came (decision 0109).
 MOST: Final = {
-    "CHANGELOG.md": 3,
+    "CHANGELOG.md": 0,
     "docs/reference/": 139,
-    "runtime/bonny/": 394,
-    "runtime/bonny_dev/": 233,
+    "runtime/bonny/": 385,
+    "runtime/bonny_dev/": 192,
     "bench/": 121,
     "hooks/": 7,
     "tools/": 68,
-    "tests/": 1_082,
+    "tests/": 1_077,
 }
 
 

@@ -107,7 +107,7 @@ def test_its_buttons_write_annotations(shown: Page, sandbox: Sandbox) -> None:
         ({"name": "nobody"}, "cannot patch clocks.watched.example.com default/nobody (404)"),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence(shown: Page, change: dict[str, str], problem: str) -> None:
+def test_an_impossible_action_is_one_sentence(shown: Page, change: dict[str, str], problem: str) -> None:
     asked = {"name": "calm", "action": "pause", **change}
     status, found = shown.act(**asked)
     assert status == 422
@@ -172,7 +172,7 @@ def test_the_page_is_one_file_that_loads_nothing(shown: Page) -> None:
     assert shown.token not in text
 
 
-def test_without_the_operators_console_it_says_how_to_have_it(sandbox: Sandbox, shown: Page) -> None:
+def test_without_the_operators_console_a_sentence_shows_how_to_have_it(sandbox: Sandbox, shown: Page) -> None:
     with page(sandbox, None) as link:
         other = Page(link, 0)
         Sandbox.eventually(lambda: other.get("/api/objects", kind="clocks")["total"] == 4)

@@ -190,7 +190,7 @@ def test_a_request_for_an_object_that_never_succeeded_is_a_reason(sandbox: Sandb
     Sandbox.eventually(lambda: any("requested" in reasons for name, _, reasons in runs if name == "failing"))
 
 
-def test_the_metric_follows_the_annotation_whatever_becomes_of_the_object(sandbox: Sandbox, operator: Serving) -> None:
+def test_the_metric_follows_the_annotation_also_of_objects_that_fail_or_go(sandbox: Sandbox, operator: Serving) -> None:
     """Regression: an object counted as paused until its next success, or its deletion was handled."""
     Sandbox.eventually(lambda: paused_objects(operator) == 0)
     sandbox.apply([bell("fails-later", tone="wrong", **{PAUSED: "true"}), bell("goes", **{PAUSED: "true"})])

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,7 +25,7 @@ from bonny_dev.testing.running import RunningOperator, running
 from bonny_dev.why.answers import Answer, State, answers, verdict
 from bonny_dev.why.command import why
 from bonny_dev.why.facts import facts, operator_facts
-from tests.support.breaking import repository
+from tests.support.breaking import ROOT, repository
 
 QUESTIONS = ["accepted", "conditions", "operator", "turn", "error", "children", "writers", "finalizers", "runs"]
 QUESTIONS += ["permissions"]
@@ -174,7 +179,7 @@ async def test_another_writer_of_a_field_of_a_child(sandbox: Sandbox, tmp_path: 
         assert given["writers"].detail[0].endswith("): spec.replicas")
 
 
-async def test_a_finalizer_of_somebody_else(sandbox: Sandbox, tmp_path: Path) -> None:
+async def test_a_finalizer_of_another_client(sandbox: Sandbox, tmp_path: Path) -> None:
     held = desk()
     held["metadata"]["finalizers"] = ["example.com/hold"]
     async with desks(sandbox, tmp_path) as at_work:
@@ -216,7 +221,7 @@ async def test_a_permission_that_was_taken_away(sandbox: Sandbox, tmp_path: Path
         assert any('"deployments"' in line for line in given["permissions"].detail)
 
 
-async def test_an_object_that_does_not_exist_and_a_kind_that_nobody_has(
+async def test_an_object_that_does_not_exist_and_an_unknown_kind(
     sandbox: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster = Kubeconfig(str(sandbox.kubeconfig))
@@ -245,6 +250,37 @@ async def test_an_object_that_does_not_exist_and_a_kind_that_nobody_has(
             with pytest.raises(UsageError) as raised:
                 await asked(wrong)
             assert str(raised.value) == sentence
+
+
+async def test_the_command_line(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Regression: `invoke why widgets/default/x` took no argument; only the function behind it was tested."""
+    async with desks(sandbox, tmp_path) as at_work:
+        await at_work.apply(desk())
+        await at_work.until(desk(), has_reason("Succeeded"))
+        root = tmp_path / "desks"
+        shutil.copy(ROOT / "<<cookiecutter.operator_slug>>" / "tasks.py", root)
+
+        async def run(*words: str) -> tuple[int, str]:
+            command = [sys.executable, "-m", "invoke", *words]
+            environ = {**os.environ, "KUBECONFIG": str(sandbox.kubeconfig)}
+            done = await asyncio.to_thread(
+                subprocess.run, command, cwd=root, env=environ, capture_output=True, text=True, check=False
+            )
+            return done.returncode, done.stdout or done.stderr
+
+        for words, code, beginning in (
+            (("why", "desks/default/oak"), 1, "wait  desks/default/oak: 1 of 1 are not ready"),
+            (("why", "desk/oak", "--json"), 1, '{\n  "object": "desks/default/oak"'),
+            (("why", "--all"), 1, "wait  desks/default/oak: "),
+            (("why", "desks", "--all"), 1, "wait  desks/default/oak: "),
+            (("why", "lamps", "--all"), 0, "there are no lamps"),
+            (("why",), 2, "why needs TARGET"),
+            (("why", "chair/oak"), 2, "'chair/oak' names no kind of lamps"),
+            (("top", "--url", "http://127.0.0.1:1", "--once"), 1, "the operator at http://127.0.0.1:1 does not answer"),
+            (("console", "--url", "http://example.com"), 2, "the operator's console is 'http://example.com'"),
+        ):
+            found, text = await run(*words)
+            assert (found, text[: len(beginning)]) == (code, beginning), words
 
 
 async def test_it_changes_nothing(sandbox: Sandbox, tmp_path: Path) -> None:

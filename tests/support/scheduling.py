@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -90,3 +90,16 @@ def node_view(name: str = "n1", *, holds: Sequence[PodView] = (), **fields: Any)
     for held in holds:
         cache.assume(held, name)
     return cache.nodes[name]
+
+
+def cluster(count: int, **fields: Any) -> AssumeCache:
+    """Nodes n0, n1 and so on, all with these fields."""
+    cache = AssumeCache()
+    for number in range(count):
+        cache.see_node(f"n{number}", item(node(f"n{number}", **fields)))
+    return cache
+
+
+def names(found: Iterable[NodeView]) -> list[str]:
+    """The names of nodes."""
+    return [known.name for known in found]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Console(Extra):
-    """The console, where `BONNY_CONSOLE_PORT` asks for it."""
+    """The console, where `BONNY_CONSOLE_PORT` is set."""
 
     settings = ConsoleSettings
     variables = VARIABLES

@@ -27,7 +27,7 @@ RUNS: Final = 10
 """Remembered of one object."""
 
 OBJECTS: Final = 5_000
-"""Objects whose runs are remembered: those that ran last. All of them take about 20 MB."""
+"""Objects whose runs are remembered: the last ones that ran."""
 
 WRITES: Final = 50
 """Requests remembered of one run."""
@@ -105,7 +105,7 @@ class History:
         return end
 
     def running(self, controller: str) -> list[tuple[Key, Run]]:
-        """The reconciles of a controller that go on, the oldest first."""
+        """The running reconciles of a controller, the oldest first."""
         last = ((key, runs[-1]) for (name, key), runs in self.runs.items() if name == controller)
         return sorted(((key, run) for key, run in last if run.outcome == RUNNING), key=lambda each: each[1].at)
 

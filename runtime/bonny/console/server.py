@@ -1,4 +1,4 @@
-"""Server: answers what the console asks, on the loopback address.
+"""Server: answers the requests of the console, on the loopback address.
 
     GET /overview                                            the process
     GET /outcomes?controller=NAME                            the last run of each of its objects

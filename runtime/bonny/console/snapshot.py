@@ -1,4 +1,4 @@
-"""Snapshot: what a process holds in memory, as plain values; of objects, their names. Ages and waits are seconds."""
+"""Snapshot: the memory of a process as plain values; of objects, their names. Ages and waits are seconds."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def _controller(worker: Worker, history: History) -> dict[str, Any]:
 
 
 def outcomes(worker: Worker, history: History) -> dict[str, Any]:
-    """The last run of each object of a controller, by the object's name."""
+    """The outcome of the last run of each object of a controller, by the object's name."""
     last = ((key, runs[-1]) for (name, key), runs in history.runs.items() if name == worker.name)
-    return {str(key): run for key, run in last}
+    return {str(key): {"outcome": run.outcome, "at": run.at, "error": run.error} for key, run in last}
 
 
 def one(worker: Worker, key: Key, history: History) -> dict[str, Any]:

@@ -125,10 +125,8 @@ def with_request(reasons: frozenset[Reason], state: Handled, record: KeyRecord) 
     requested = (state.annotations or {}).get(RECONCILE_AT)
     if requested is None:
         return reasons
-    if record.handled is None:
-        is_new = Reason.CHANGED in reasons
-    else:
-        is_new = requested != (record.handled.annotations or {}).get(RECONCILE_AT)
+    known = None if record.handled is None else record.handled.annotations or {}
+    is_new = Reason.CHANGED in reasons if known is None else requested != known.get(RECONCILE_AT)
     return reasons | {Reason.REQUESTED} if is_new else reasons
 
 

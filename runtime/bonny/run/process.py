@@ -22,7 +22,6 @@ from ..engine.stream import Stream
 from ..engine.worker import Worker
 from ..events import EventRecorder
 from ..extras import ExtraRun, of_operator
-from ..kinds import Kind
 from ..operator import Operator
 from ..pipeline import Pipeline
 from ..servers.periodic import PeriodicTasks
@@ -199,10 +198,6 @@ class Process:
         for stream in (stream for server in servers for stream in server.streams):
             stream.on_restore = self._restored
         return servers
-
-    def stream(self, kind: Kind, namespace: str | None) -> Stream:
-        """The stream of a kind in a namespace, None for all; equal streams are shared."""
-        return self.streams.of(kind, namespace)
 
     # --- running ------------------------------------------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ class SchedulerRun(ExtraRun):
 
     def _stream(self, kind: Kind) -> Stream:
         """The stream of all namespaces, even if fewer are watched: pods of the others take room on nodes, too."""
-        stream = self._process.stream(kind, None)
+        stream = self._process.streams.of(kind, None)
         self._followed[stream] = None
         return stream
 

@@ -28,7 +28,7 @@ ACTIONS: Final = ("pause", "resume", "reconcile")
 
 
 class Board:
-    """What the page asks for. `run` keeps the lists up to date."""
+    """The data of the page. `run` keeps the lists up to date."""
 
     def __init__(self, client: Client, operator: Operator, inside: Inside, *, namespace: str) -> None:
         self._client, self._operator, self._inside, self._namespace = client, operator, inside, namespace
@@ -44,7 +44,7 @@ class Board:
                 group.create_task(stream.run())
 
     async def overview(self) -> dict[str, Any]:
-        """The kinds, and what the operator says of itself."""
+        """The kinds, and the state of the operator."""
         kinds = [
             {
                 "plural": plural,

@@ -26,7 +26,7 @@ VARIABLES: Final = ("BONNY_CONSOLE_URL", "BONNY_CONSOLE_TOKEN")
 
 
 def inside_of(url: str) -> Inside:
-    """The operator's own console at `url`, or where BONNY_CONSOLE_URL says. Raises: `UsageError` for another scheme."""
+    """The operator's own console at `url`, or at BONNY_CONSOLE_URL. Raises: `UsageError` for another scheme."""
     found = url or os.environ.get(VARIABLES[0], "")
     if found and not found.startswith(("http://127.0.0.1:", "http://localhost:")):
         raise UsageError(f"the operator's console is {found[:60]!r}: write for example http://127.0.0.1:8090")
@@ -58,7 +58,7 @@ def beside(cluster: Cluster, operator: Operator, *, namespace: str) -> Iterator[
         except (ApiError, UsageError) as error:
             print(f"the console ended: {error}", flush=True)
 
-    # What the page asks for is not what the operator needs.
+    # The requests of the page are not requests of the operator.
     thread = threading.Thread(target=run, name=NOT_RECORDED, daemon=True)
     thread.start()
     try:

@@ -1,4 +1,4 @@
-"""Inside: asks the operator's own console (`bonny.console`) what it holds in memory."""
+"""Inside: reads the operator's own console (`bonny.console`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Inside:
         await self._session.close()
 
     async def ask(self, path: str, **query: str) -> dict[str, Any]:
-        """The answer; or, under `problem`, a sentence that tells why there is none."""
+        """The answer; or, under `problem`, a sentence with the reason why there is none."""
         if not self._url:
             return {"problem": ABSENT}
         try:

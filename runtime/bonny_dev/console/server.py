@@ -1,4 +1,4 @@
-"""Server: serves the page on the loopback address, with a token in its link, to nobody else.
+"""Server: serves the page on the loopback address, and needs the token in its link.
 
 Pages of strangers run in the same browser. So each request for data needs the token in a header of its own, which no
 other page can set; a Host that is this machine, also after DNS rebinding; and no foreign Origin. Only a POST changes
@@ -39,7 +39,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Page:
-    """The page of one operator. After `start`, `link` is what a person opens."""
+    """The page of one operator. After `start`, `link` is for a browser."""
 
     def __init__(self, board: Board) -> None:
         self._board = board

@@ -250,10 +250,10 @@ def examine(
     return int(not run(project.load_operator(), samples, sandbox=sandbox, namespace=namespace, context=context))
 
 
-@task(name="why", klass=OfAll, positional=["target"])
+@task(name="why", klass=OfAll)
 def explain(
     c: Context,
-    target: Annotated[str, "the object, as kind/namespace/name or kind/name; with --all a kind, or nothing"] = "",
+    target: Annotated[str, "the object, as kind/namespace/name or kind/name; with --all a kind, or nothing"],
     all: Annotated[bool, "one line for each object"] = False,  # noqa: A002  it becomes the option
     json: Annotated[bool, "the answers as JSON, for scripts"] = False,
     namespace: Annotated[str, "namespace that the operator is deployed to (default: its name)"] = "",

@@ -1,5 +1,5 @@
-"""Why: answers the ten questions that people ask, in the same order, when an operator does not do what they expect.
+"""Why: answers the ten questions that people ask, in the same order, when an operator does not act as they expect.
 
-You need it behind `invoke why`. It reads and changes nothing. `facts` asks the API server, `answers` decides without
+You need it behind `invoke why`. It changes nothing. `facts` reads from the API server, `answers` decides without
 input or output, `command` finds the object and prints.
 """

@@ -1,4 +1,4 @@
-"""Answers: what `facts` say to each of the ten questions, in the order in which people ask them. No input, no output.
+"""Answers: ten questions, in the order in which people have them, answered from `facts`. No input, no output.
 
 1. accepted: is the object stored, and has the operator seen its newest spec?
 2. conditions: all of them, in full.
@@ -8,7 +8,7 @@
 6. children: which of them is not ready, the deepest first?
 7. writers: who else writes fields of the object or of its children?
 8. finalizers: which are left, and who removes them?
-9. runs: what the operator reported of its last reconciles.
+9. runs: the events of its last reconciles.
 10. permissions: which are missing?
 """
 
@@ -36,7 +36,7 @@ COLLECTED: Final = {
     "foregroundDeletion": "the garbage collector, when the children that block it are gone",
     "orphan": "the garbage collector, when the owner references of the children are removed",
 }
-# Reasons of `Reconciled` that are no errors.
+# Reasons of `Reconciled` that are not errors.
 WAITING: Final = ("Waiting", "Retry")
 NO_CONDITIONS: Final = "its status has no conditions: let its status class inherit WithConditions to see more"
 
@@ -81,7 +81,7 @@ def answers(facts: Facts) -> list[Answer]:
 
 
 def verdict(given: list[Answer]) -> Answer:
-    """The answer that explains the others: what is wrong, in the order in which one has to repair it."""
+    """The answer that explains the others: the first fault, in the order of repair."""
     by_question = {each.question: each for each in given}
     order = ("accepted", "operator", "permissions", "finalizers", "writers", "error", "children", "turn", "conditions")
     for state in (State.BAD, State.WAITING):
@@ -115,7 +115,7 @@ def _accepted(live: Resource, facts: Facts) -> Answer:
 
 
 def observed_generation(live: Resource) -> int | None:
-    """The newest generation that the status is about; None if the status does not say."""
+    """The newest generation that the status is about; None if the status has none."""
     status = live.get("status") or {}
     conditions = status.get("conditions") or ()
     seen = [each.get("observedGeneration") for each in (status, *conditions)]
@@ -138,7 +138,7 @@ def _conditions(live: Resource) -> Answer:
 
 
 def _is_bad(condition: Mapping[str, Any]) -> bool:
-    """Only of these types it is known which status is the good one."""
+    """Of other types, either status may be the good one."""
     return condition["type"] in ("Ready", "Available", RECONCILED) and condition["status"] != "True"
 
 
@@ -208,7 +208,7 @@ def _children(facts: Facts) -> Answer:
     if not everything:
         return Answer("children", State.GOOD, "there are none")
     if not wrong:
-        return Answer("children", State.GOOD, f"all {len(everything)} are ready", lines)
+        return Answer("children", State.GOOD, f"ready: {len(everything)} of {len(everything)}", lines)
     _, deepest = max(wrong, key=lambda entry: entry[0])
     text = f"{len(wrong)} of {len(everything)} are not ready, the deepest is {identify(deepest)}: {cause_of(deepest)}"
     return Answer("children", State.WAITING, text, lines)
@@ -332,7 +332,7 @@ def _remover(name: str, live: Resource, own: tuple[str, ...]) -> str:
 
 def _runs(facts: Facts) -> Answer:
     lines = _safe([_event_line(each, facts) for each in reversed(facts.events[-SHOWN:])])
-    note = "the operator keeps no history, only its events, for an hour"
+    note = "these are events, which the API server keeps for an hour"
     if not lines:
         return Answer("runs", State.UNKNOWN, f"none; {note}")
     return Answer("runs", State.GOOD, f"{len(facts.events)} reported, the newest first; {note}", lines)

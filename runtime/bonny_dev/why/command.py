@@ -1,4 +1,4 @@
-"""Command: finds the objects that `invoke why` is asked about, and prints the answers as text or JSON."""
+"""Command: finds the objects of `invoke why`, and prints the answers as text or JSON."""
 
 from __future__ import annotations
 
@@ -43,12 +43,13 @@ async def why(
             whole = judged.verdict(given)
             well = well and whole.state is State.GOOD
             name = f"{found.kind.plural}/{key_of(found.resource) if found.resource else target.partition('/')[2]}"
-            if as_json:
-                shown.append({"object": name, "verdict": asdict(whole), "answers": [asdict(each) for each in given]})
-            else:
+            shown.append({"object": name, "verdict": asdict(whole), "answers": [asdict(each) for each in given]})
+            if not as_json:
                 print(*lines(name, whole, () if everything else given), sep="\n", flush=True)
     if as_json:
         print(json.dumps(shown if everything else shown[0], indent=2))
+    elif not shown:
+        print(f"there are no {' and no '.join(kind.plural for kind in kinds) or 'kinds'}")
     return well
 
 

@@ -1,6 +1,6 @@
-"""Facts: what the API server knows of an object, of what belongs to it, and of the operator; read once, then judged.
+"""Facts: an object, its children and the operator, as the API server has them; read once, then judged.
 
-What cannot be read, because the person may not or the cluster does not serve it, is noted and misses in the answers.
+A part that cannot be read, because the person may not or the cluster does not serve it, is noted.
 
 RBAC of the person: get of the object, list of its kind, of the kinds in `owns`, of events, pods and, where a child is a
 workload, of ReplicaSets and Jobs; get of the operator's Lease; create of subjectaccessreviews.
@@ -27,7 +27,7 @@ from ..manifest.rbac import Permission, grants, permissions
 from ..manifest.reviews import refused
 
 POD: Final = Kind("v1", "Pod")
-# What Kubernetes' own controllers make of a child, and of which children.
+# The objects that Kubernetes' own controllers make for a child, by the kind of the child.
 MADE_BY: Final = {
     ("apps/v1", "Deployment"): (Kind("apps/v1", "ReplicaSet"),),
     ("apps/v1", "StatefulSet"): (POD,),
@@ -36,7 +36,7 @@ MADE_BY: Final = {
     ("batch/v1", "Job"): (POD,),
     ("batch/v1", "CronJob"): (Kind("batch/v1", "Job"),),
 }
-# A tree that is larger says no more to a person.
+# A person reads no larger tree.
 MOST_CHILDREN: Final = 1_000
 DEEPEST: Final = 6
 
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """An object that belongs to another one, and what belongs to it."""
+    """An object that belongs to another one, and its own children."""
 
     resource: Resource
     children: tuple[Child, ...] = ()
@@ -74,7 +74,7 @@ class Facts:
     now: datetime
     kind: Kind
     controller: type[Controller[Any]] | None
-    """Who reconciles the kind; None for nobody in this operator."""
+    """The controller of the kind; None if this operator has none."""
 
     of: OperatorFacts
     resource: Resource | None
@@ -92,7 +92,7 @@ class Facts:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads, and notes what it may not read."""
+    """Reads, and notes each refusal."""
 
     client: Client
     unread: dict[str, None] = field(default_factory=dict)
@@ -106,14 +106,14 @@ class _Reader:
             return otherwise
 
     async def listed(self, kind: Kind, namespace: str) -> list[Resource]:
-        """The objects of a kind; empty: of all namespaces. A second call for the same ones asks nobody."""
+        """The objects of a kind; empty: of all namespaces. A second call for the same ones sends no request."""
         if (kind, namespace) not in self.lists:
             self.lists[kind, namespace] = await self.read(self.client.list(kind, namespace=namespace or None), [])
         return self.lists[kind, namespace]
 
 
 async def operator_facts(client: Client, operator: Operator, namespace: str) -> OperatorFacts:
-    """The operator in `namespace`. Raises nothing: what cannot be read is in `unread`."""
+    """The operator in `namespace`. Raises nothing: refusals are in `unread`."""
     reader = _Reader(client)
     lease = await _lease(reader, operator.name, namespace)
     name = f"app.kubernetes.io/name={operator.name}"
@@ -144,7 +144,7 @@ async def _lease(reader: _Reader, name: str, namespace: str) -> Resource | None:
 
 
 async def facts(client: Client, kind: Kind, namespace: str, name: str, *, of: OperatorFacts) -> Facts:
-    """What the API server knows of an object. Raises: `ApiError` when the object itself cannot be read."""
+    """The facts of an object. Raises: `ApiError` when the object itself cannot be read."""
     controller = controller_of(of.operator, kind.group, kind.kind)
     now, reader = datetime.now(UTC), _Reader(client)
     try:
@@ -175,7 +175,7 @@ def last_seen(event: Resource) -> str:
 
 
 def controller_of(operator: Operator, group: str, kind: str) -> type[Controller[Any]] | None:
-    """The controller of `operator` that reconciles the kind, in whatever version."""
+    """The controller of `operator` that reconciles the kind, in any version."""
     for controller in operator.controllers:
         if any((each.group, each.kind) == (group, kind) for each in controller.kinds(operator.group)):
             return controller

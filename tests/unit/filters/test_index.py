@@ -17,18 +17,7 @@ from bonny.scheduler.assume import AssumeCache
 from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.views import PodView
 from tests.support.effort import examples
-from tests.support.scheduling import item, node, pod_view
-
-
-def cluster(count: int, **fields: Any) -> AssumeCache:
-    cache = AssumeCache()
-    for number in range(count):
-        cache.see_node(f"n{number}", item(node(f"n{number}", **fields)))
-    return cache
-
-
-def names(found: Any) -> list[str]:
-    return [known.name for known in found]
+from tests.support.scheduling import cluster, item, names, node, pod_view
 
 
 def test_only_members_are_in_it() -> None:

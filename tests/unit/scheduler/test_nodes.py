@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import pytest
 
 from bonny.errors import UsageError
-from bonny.scheduler.assume import AssumeCache
 from bonny.scheduler.nodes import Check, Fit, FunctionCheck, Nodes, Unchecked
 from bonny.scheduler.views import NodeView, PodView
-from tests.support.scheduling import item, node, pod_view
-
-
-def cluster(count: int, **fields: Any) -> AssumeCache:
-    cache = AssumeCache()
-    for number in range(count):
-        cache.see_node(f"n{number}", item(node(f"n{number}", **fields)))
-    return cache
-
-
-def names(found: Any) -> list[str]:
-    return [known.name for known in found]
+from tests.support.scheduling import cluster, item, names, node, pod_view
 
 
 def test_it_is_a_sequence_of_all_nodes() -> None:

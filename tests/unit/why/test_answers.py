@@ -108,7 +108,7 @@ def test_a_spec_that_the_operator_has_not_handled_yet() -> None:
         ("HandlerFailed", State.WAITING, State.BAD, "error"),
     ],
 )
-def test_what_a_failed_reconcile_means(reason: str, turn: State, error: State, whole: str) -> None:
+def test_a_failed_reconcile(reason: str, turn: State, error: State, whole: str) -> None:
     given = answered(lamp(status={"conditions": [condition("Reconciled", "False", reason, "no bulb")]}))
     assert (given["turn"].state, given["error"].state, given[""].question) == (turn, error, whole)
     assert given["conditions"].detail == (f"Reconciled=False since {EARLIER}  {reason}: no bulb",)
