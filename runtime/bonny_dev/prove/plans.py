@@ -84,7 +84,7 @@ WHOLE: Final = {
         "the object is changed at once, and a watch shows only the last event of each object in "
         f"{COALESCED_SECONDS:g} s"
     ),
-    Fault.LOAD: f"every watch event comes {LOAD_SECONDS:g} s late, while the object is changed {EVENTS:,} times",
+    Fault.LOAD: f"watches of other kinds are {LOAD_SECONDS:g} s late, while the object is changed {EVENTS:,} times",
     Fault.UPGRADE: "the last release runs, and then this version",
     Fault.DOWNGRADE: "this version runs after the last release, and then that release again",
     Fault.PERMISSIONS: "in all lives",

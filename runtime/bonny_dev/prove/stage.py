@@ -197,13 +197,14 @@ class Stage:
         for proxy in self._proxies():
             proxy.requests.clear()
             proxy.clear()
-        self._world = World(self._proxy)
         if self._service:
             self._service.reset()
         self._log = self._guard.folder / f"{secrets.token_hex(4)}.log"
         self._chapter, self._began = Chapter.START, [(0.0, Chapter.START)]
         for each in sample.surroundings:
             self._sandbox.apply(placed(self._setup.operator, each, self._namespace))
+        handled = frozenset(self._subject_path(each).split("/")[-2] for each in sample.subjects)
+        self._world = World(self._proxy, handled)
 
     def _chapters(self, life: Life, sample: Sample, plan: Plan, reference: Reference | None) -> None:
         chapters = chapters_of(sample)

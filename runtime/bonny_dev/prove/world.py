@@ -18,6 +18,7 @@ from ..testing import faults
 from ..testing.faults import FaultProxy, Past, Predicate, ProxiedRequest, Respond, is_list, is_watch
 from ..testing.lossy import Coalesce, Late, Lose
 from .plans import COALESCED_SECONDS, EVENTS, LATE_SECONDS, LOAD_SECONDS, LOST_SECONDS, Fault
+from .points import PATH
 
 EXPIRED: Final = Respond(
     410,
@@ -39,8 +40,9 @@ ANNOTATION: Final = "bonny.dev/prove"
 class World:
     """What the proxy of one life does with lists and watches."""
 
-    def __init__(self, proxy: FaultProxy) -> None:
-        self._proxy = proxy
+    def __init__(self, proxy: FaultProxy, handled: frozenset[str] = frozenset()) -> None:
+        """`handled` are the plural names of the kinds of a sample."""
+        self._proxy, self._handled = proxy, handled
         self._lost = threading.Event()
         self._since = 0.0
         self._old: faults.Fault | None = None
@@ -52,11 +54,15 @@ class World:
             case Fault.LATE:
                 self._proxy.add(self._on_watches(Late(LATE_SECONDS)))
             case Fault.LOAD:
-                self._proxy.add(self._on_watches(Late(LOAD_SECONDS)))
+                self._proxy.add(faults.Fault(Late(LOAD_SECONDS), on=self._is_of_others, times=None))
             case Fault.COALESCED:
                 self._proxy.add(self._on_watches(Coalesce(COALESCED_SECONDS)))
             case Fault.EVENTS_LOST:
                 self._proxy.add(self._loses)
+
+    def _is_of_others(self, request: ProxiedRequest) -> bool:
+        match = PATH.fullmatch(request.path)
+        return request.is_watch and match is not None and match["resource"] not in self._handled
 
     @staticmethod
     def _on_watches(effect: Late | Coalesce | Lose) -> faults.Fault:
