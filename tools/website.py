@@ -3,9 +3,9 @@
     python -m tools.website [--out build/site]
 
 The pages are plain Markdown, written for the forge. They are copied with their places, and changed where the forge and
-the site differ: a link to a file that is not a page leads to that file on the forge, at this commit. A link that leads
-nowhere ends the build with one line each. The generator has an environment of its own, `build/site/.venv`: neither the
-tests nor a rendered repository need it. `docs/site` holds the configuration and the pinned versions.
+the site differ: a link to a file that is not a page leads to that file on the forge, at this commit. A broken link ends
+the build, with one line each. The generator has an environment of its own, `build/site/.venv`: neither the tests nor a
+rendered repository need it. `docs/site` holds the configuration and the pinned versions.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ FORGE: Final = "https://github.com/org/bonny-template"
 TOP: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "examples/README.md")
 NOT_CODE: Final = re.compile(r"(^( *)(?:```|~~~).*?^\2(?:```|~~~) *$|(`+)[^`].*?\3)", re.MULTILINE | re.DOTALL)
 LINK: Final = re.compile(r"(?<=\]\()([^)\s]+)(?=[)\s])|(?<=href=\")([^\"]+)(?=\")")
+# Decisions are history, superseded ones included: their index is found, and leads to them.
+HIDDEN: Final = "---\nsearch:\n  exclude: true\n---\n"
 ELSEWHERE: Final = re.compile(r"[a-z]+:|//|#")
-# What a browser fetches without a click.
+# Attributes with files that a browser fetches without a click.
 FETCHED: Final = {
     "audio": ("src",),
     "embed": ("src",),
@@ -129,7 +131,8 @@ def _stage(out: Path, source: str) -> None:
         target = out / name
         target.parent.mkdir(parents=True, exist_ok=True)
         text = (ROOT / name).read_text("utf-8")
-        target.write_text(staged(text, name, known=known, source=source), "utf-8")
+        hidden = HIDDEN if name.startswith("docs/decisions/0") else ""
+        target.write_text(hidden + staged(text, name, known=known, source=source), "utf-8")
     for name in pictures:
         if Path(name).suffix in {".svg", ".png", ".js", ".css"}:
             (out / name).parent.mkdir(parents=True, exist_ok=True)
@@ -140,7 +143,7 @@ def _stage(out: Path, source: str) -> None:
 
 
 class _Read(HTMLParser):
-    """The targets of the links of a page, its anchors, and what a browser fetches for it."""
+    """The targets of the links of a page, its anchors, and the files that a browser fetches for it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -160,7 +163,7 @@ class _Read(HTMLParser):
 
 
 def broken(site: Path) -> list[str]:
-    """One line for each link and each fetched file of the site that leads nowhere."""
+    """One line for each broken link and each absent file of the site."""
     read = {path: _Read(path.read_text("utf-8")) for path in sorted(site.rglob("*.html"))}
     wrong = []
     for path, page in read.items():
