@@ -24,12 +24,12 @@ from typing import Any, Final
 
 from ..errors import OptionError
 from ..resource import Resource
-from .markers import EMBEDDED, INT_OR_STRING, PRESERVE_UNKNOWN
+from .markers import BUILT_IN, EMBEDDED, INT_OR_STRING, PRESERVE_UNKNOWN
 from .stored import types_of
 from .version import Version, object_model
 
 _OURS: Final = ("labels", "annotations")
-_KEEPS: Final = ("type", "nullable", INT_OR_STRING, PRESERVE_UNKNOWN, EMBEDDED)
+_KEEPS: Final = ("type", "nullable", INT_OR_STRING, PRESERVE_UNKNOWN, EMBEDDED, BUILT_IN)
 
 
 def convert(resource: Mapping[str, Any], source: type[Version], target: type[Version]) -> Resource:

@@ -18,14 +18,15 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from http import HTTPStatus
+from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
 
 from ..api.markers import EMBEDDED
-from ..api.stored import TAKEN, as_stored, misfit, types_of
+from ..api.stored import TAKEN, as_stored, expanded, misfit, types_of
 from ..api.version import Version, object_model
 from ..core.objects import UNREADABLE, flattened
 from ..naming import is_label_value, is_qualified_name
@@ -85,6 +86,13 @@ def _request(body: bytes) -> _Request:
         return msgspec.json.decode(flattened(body, CUT), type=_Review).request
 
 
+@cache
+def _table() -> dict[str, dict[str, Any]]:
+    """The built-in types by API version and name (`bonny_dev.crd.builtin`)."""
+    text = files(__package__).joinpath("builtin_schemas.json").read_bytes()
+    return msgspec.json.decode(text, type=dict[str, dict[str, Any]])
+
+
 class _Form:
     """One version of a kind."""
 
@@ -94,7 +102,7 @@ class _Form:
 
     @cached_property
     def schema(self) -> Resource:
-        types = types_of(object_model(self.version).model)
+        types = expanded(types_of(object_model(self.version).model), _table())
         metadata = {"type": "object", "properties": dict.fromkeys(_OURS, _TEXTS)}
         return types | {"properties": types["properties"] | {"metadata": metadata}}
 

@@ -15,12 +15,12 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from bonny.api.conversion import fields_of, has_functions
-from bonny.api.version import Column, Scale, Version
+from bonny.api.stored import types_of
+from bonny.api.version import Column, Scale, Version, object_model
 from bonny.errors import OptionError, UsageError
 from bonny.naming import check_plural, check_tuple
 from bonny.resource import Resource
 
-from .schema import schema_of
 from .schema_checks import checked_schema, field_at
 from .types import check_types
 
@@ -145,7 +145,7 @@ def _agree(version: type[Version], hub: type[Version]) -> None:
             raise OptionError(
                 f"{name} of {_place(version)} and {_place(hub)} differ: a kind has one for all of its versions"
             )
-    fields = fields_of(schema_of(version)), fields_of(schema_of(hub))
+    fields = fields_of(types_of(object_model(version).model)), fields_of(types_of(object_model(hub).model))
     if fields[0] != fields[1] and (version.served or version.storage) and not has_functions(version):
         field = _first_difference(*fields).removeprefix(".")
         raise OptionError(

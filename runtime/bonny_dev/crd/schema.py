@@ -29,7 +29,17 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, PydanticJsonSchemaWarning
 from pydantic_core.core_schema import ChainSchema, ModelSchema, StringSchema
 
-from bonny.api.markers import AS_IS, EITHER, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
+from bonny.api.markers import (
+    AS_IS,
+    BUILT_IN,
+    EITHER,
+    EMBEDDED,
+    INT_OR_STRING,
+    LIST_KEYS,
+    LIST_TYPE,
+    MAP_TYPE,
+    PRESERVE_UNKNOWN,
+)
 from bonny.api.model import Model
 from bonny.api.patterns import WRITTEN
 from bonny.api.rules import RULES
@@ -39,6 +49,7 @@ from bonny.api.version import Version, object_model
 from bonny.errors import OptionError
 from bonny.resource import Resource, has_all_of
 
+from .builtin import builtin_schema
 from .validation import FORMATS
 
 _COMMON: Final = ("type", "format", "description", "nullable", "default", "enum")
@@ -165,6 +176,8 @@ def _convert(node: Resource, definitions: _Definitions, where: str, inside: tupl
     if optional is not None:
         null = {} if node.get("default", ...) is None else {"nullable": True}
         return _convert(_merged(optional, node | null, but="anyOf"), definitions, where, inside)
+    if BUILT_IN in node:
+        node = _built_in(node, where)
     schema = {
         key: _keyword(key, value, definitions, where, inside) for key, value in node.items() if key not in _DROPPED
     }
@@ -182,6 +195,16 @@ def _merged(inner: Resource, outer: Resource, *, but: str) -> Resource:
     if AS_IS in inner and AS_IS in outer:
         merged[AS_IS] = {**inner[AS_IS], **outer[AS_IS]}
     return merged
+
+
+def _built_in(node: Resource, where: str) -> Resource:
+    """`node` with the schema of the built-in type that it names."""
+    api_version, _, name = node[BUILT_IN].rpartition("/")
+    try:
+        schema = builtin_schema(api_version, name)
+    except OptionError as error:
+        _refuse(where, str(error))
+    return {key: value for key, value in node.items() if key not in (BUILT_IN, "additionalProperties")} | schema
 
 
 def _keyword(key: str, value: Any, definitions: _Definitions, where: str, inside: tuple[str, ...]) -> Any:
