@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from bonny import Axn, Controller, Kind, Operator, Owned, Related, Scope
+from bonny import Axn, Controller, Kind, Operator, Owned, Related, Scope, Status, Version, WithConditions
 from bonny.client.api import Client
 from bonny.core.selector import requirements_of
 from bonny.errors import UsageError
@@ -28,6 +28,7 @@ from bonny.naming import (
     names_of,
 )
 from bonny.scheduler import Scheduler
+from bonny.stages import StagedAxn, StagedController
 from bonny_dev import testing
 
 BAD = ("", " ", ".", "..", "a/b", "a\nb", "a" * 10_000)
@@ -44,6 +45,27 @@ class Owner(Controller[Any]):
 
 def child(name: str = "a", namespace: str = "b", kind: str = "ConfigMap") -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}}
+
+
+class Started(Status, WithConditions):
+    """A status with the conditions of stages."""
+
+
+class Thing(Version):
+    """A kind whose objects are set up in stages."""
+
+    kind = "Thing"
+    version = "v1"
+    status: Started
+
+
+def of_stage(text: str) -> object:
+    class Asked(StagedController[Thing]):
+        async def reconcile(self, axn: StagedAxn[Thing]) -> None:
+            with axn.stage(text):
+                pass
+
+    return testing.handle(Asked, {**OWNER, "apiVersion": "example.com/v1", "kind": "Thing"})
 
 
 def of_axn(act: Callable[[Any, str], object]) -> Callable[[str], object]:
@@ -64,11 +86,6 @@ def scheduler(name: str) -> object:
 def true(text: object) -> None:
     if not text:
         raise UsageError("it says so")
-
-
-def entered(axn: Axn[Any], name: str) -> None:
-    with axn.stage(name):
-        pass
 
 
 # The texts that are fine behind a colon, and why.
@@ -123,7 +140,7 @@ CALLS: Mapping[str, tuple[Callable[[str], object], frozenset[str]]] = {
         of_axn(lambda axn, text: axn.set_condition("A", True, reason=text)),
         EMPTY_IS_DEFAULT,
     ),
-    "axn.stage": (of_axn(entered), NONE),
+    "axn.stage": (of_stage, NONE),
     "axn.register_event, type": (of_axn(lambda axn, text: axn.register_event(None, text, "A", "B", "c")), NONE),
     "axn.register_event, reason": (
         of_axn(lambda axn, text: axn.register_event(None, "Normal", text, "B", "c")),
