@@ -235,7 +235,7 @@ class Reconcile(Axn[V_co]):
         return self.status_from(base)
 
     def with_own_conditions(self, status: Resource) -> Resource:
-        """`status` with the conditions of the subclass; also where the status of the handler is not, or was, written."""
+        """`status` with the conditions of a subclass, also where the status of the handler is not written."""
         return status
 
     def before_emit_event(self, event: Event) -> Event:

@@ -90,7 +90,8 @@ def _request(body: bytes) -> _Request:
 def _table() -> dict[str, dict[str, Any]]:
     """The built-in types by API version and name (`bonny_dev.crd.builtin`)."""
     text = files(__package__).joinpath("builtin_schemas.json").read_bytes()
-    return msgspec.json.decode(text, type=dict[str, dict[str, Any]])
+    types: dict[str, dict[str, Any]] = msgspec.json.decode(text)
+    return types
 
 
 class _Form:

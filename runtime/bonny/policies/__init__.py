@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
+from ..api import Version
+from ..extras import Declaration
 from ..kinds import Kind
-from .version import Version
 
 Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE"]
 
@@ -76,8 +77,10 @@ class Params:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Declaration):
     """The options of both kinds of policy. Use `ValidatingAdmissionPolicy` or `MutatingAdmissionPolicy`."""
+
+    extra: ClassVar[str] = "policies"
 
     name: str
     """A DNS label; in the cluster the policy is called `<name>.<group of the operator>`, and `.<namespace>` after that
