@@ -63,7 +63,7 @@ class Part:
 
 
 class Declaration:
-    """Base of the objects that an extra adds to the manifest. `discover` finds them; `Operator(crds=...)` takes them."""
+    """Base of objects that an extra adds to the manifest. `discover` finds them; `Operator(crds=...)` takes them."""
 
     extra: ClassVar[str]
     name: str

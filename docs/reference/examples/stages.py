@@ -11,6 +11,17 @@ from bonny_dev import testing
 from docs.reference.examples.widgets import Widget, widget
 
 
+async def staged_axn() -> None:
+    class Passes(StagedController[Widget]):
+        stages = ("DatabaseReady",)
+
+        async def reconcile(self, axn: StagedAxn[Widget]) -> None:
+            with axn.stage("DatabaseReady"):
+                pass
+
+    testing.assert_condition(await testing.handle(Passes, widget()), "DatabaseReady", True)
+
+
 async def stage() -> None:
     class SetUp(StagedController[Widget]):
         stages = ("DatabaseReady", "SchemaReady")

@@ -86,14 +86,6 @@ def _request(body: bytes) -> _Request:
         return msgspec.json.decode(flattened(body, CUT), type=_Review).request
 
 
-@cache
-def _table() -> dict[str, dict[str, Any]]:
-    """The built-in types by API version and name (`bonny_dev.crd.builtin`)."""
-    text = files(__package__).joinpath("builtin_schemas.json").read_bytes()
-    types: dict[str, dict[str, Any]] = msgspec.json.decode(text)
-    return types
-
-
 class _Form:
     """One version of a kind."""
 
@@ -103,7 +95,7 @@ class _Form:
 
     @cached_property
     def schema(self) -> Resource:
-        types = expanded(types_of(object_model(self.version).model), _table())
+        types: Resource = expanded(types_of(object_model(self.version).model), _table())
         metadata = {"type": "object", "properties": dict.fromkeys(_OURS, _TEXTS)}
         return types | {"properties": types["properties"] | {"metadata": metadata}}
 
@@ -317,3 +309,11 @@ def _content(resource: Resource) -> Resource:
     own = {name: msgspec.convert(metadata.get(name) or {}, dict[str, str]) for name in _OURS}
     own["annotations"] = {key: value for key, value in own["annotations"].items() if not key.startswith(CARRIED)}
     return {name: value for name, value in resource.items() if name not in TAKEN} | {"metadata": own}
+
+
+@cache
+def _table() -> dict[str, dict[str, Any]]:
+    """The built-in types by API version and name (`bonny_dev.crd.builtin`)."""
+    text = files(__package__).joinpath("builtin_schemas.json").read_bytes()
+    types: dict[str, dict[str, Any]] = msgspec.json.decode(text)
+    return types
