@@ -1,6 +1,6 @@
 """Conversion: which kinds have versions whose fields differ, so that functions convert their objects.
 
-You need it to know what such a function may do. `bonny_dev.testing.round_trip` tests it.
+You need it to write such a function; `bonny_dev.testing.round_trip` tests it.
 You do not need it while the fields are the same: the API server then copies objects unchanged, and calls no function.
 Elsewhere: the answers to the API server, which lose nothing (`bonny.webhooks.conversion`).
 
@@ -13,7 +13,7 @@ A version other than the hub has two plain functions, objects in and objects out
 
 They change spec, status, labels and annotations, never the rest of the metadata; apiVersion is written for them. A
 value that the other version cannot hold may be left out: the webhook carries it in an annotation, and brings it back
-(`round_trip` says which). They get objects with any fields left out, and do not wait for anything.
+(`round_trip` names it). They get objects with any fields left out, and do not wait for anything.
 """
 
 from __future__ import annotations

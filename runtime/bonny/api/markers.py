@@ -94,7 +94,7 @@ class Nullable(Keywords):
 
 
 class AsIs(Keywords):
-    """Keywords that Python types cannot say, for the definition as they are: `AsIs({"format": "cidr"})`.
+    """Keywords that Python types cannot express, for the definition as they are: `AsIs({"format": "cidr"})`.
 
     They replace keywords of the type. Generated classes have them; in your own, prefer limits and `Rule`.
     """

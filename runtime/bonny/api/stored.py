@@ -4,7 +4,7 @@ Internal: `reading` and `writing` use it, and webhooks.
 Elsewhere: schemas of definitions, and whether a value fits one (`bonny_dev.crd`).
 
 `as_stored` follows apiextensions-apiserver step by step. It takes the schema of a definition, or the result
-of `types_of`: the keywords that decide what is stored, of any model.
+of `types_of`: the keywords that decide about the stored form, of any model.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .markers import AS_IS, BUILT_IN, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_T
 TAKEN: Final = ("apiVersion", "kind", "metadata")
 """Fields that every object has. No version describes them."""
 
-# Go reads a number as an integer of 64 bits, and what does not fit as a float. Floats up to EXACT can count as whole.
+# Go reads a number as an integer of 64 bits, and one that does not fit as a float. Floats up to EXACT can count as whole.
 INT64: Final = range(-(2**63), 2**63)
 EXACT: Final = 2**53 - 1
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
@@ -134,7 +134,7 @@ def _types(node: Resource, definitions: Mapping[str, Resource], inside: tuple[st
 def expanded(node: Any, table: Mapping[str, Mapping[str, Any]]) -> Any:
     """A copy of a schema, or of the name of a built-in type, with the schemas in `table` in place of such names.
 
-    In `types_of`, built-in types are names: what they contain decides nothing but in conversions.
+    In `types_of`, built-in types are names: only conversions look into them.
     """
     if isinstance(node, str):
         api_version, _, name = node.rpartition("/")

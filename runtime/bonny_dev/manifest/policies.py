@@ -36,8 +36,8 @@ NOT_DELETED: Final = "request.operation == 'DELETE' || !has(object.metadata.dele
 def policies(operator: Operator, namespace: str, definitions: Iterable[Resource]) -> Iterator[Resource]:
     """Each policy of `operator`, and after it its binding. `definitions` are the CRDs of the operator's own kinds.
 
-    Raises: `OptionError` naming the policy, for what the API server accepts and that would not do what it says, such as
-    a field of an own kind that does not exist.
+    Raises: `OptionError` naming the policy, for a mistake that the API server accepts, such as a field of an own kind
+    that does not exist.
     """
     schemas = schemas_of(definitions)
     for each in operator.declarations:

@@ -1,4 +1,4 @@
-"""Policy checks: refuses an admission policy that the API server accepts, and that would not do what it says.
+"""Policy checks: refuses an admission policy that the API server accepts, and that would have another effect.
 
 Internal: `policies` calls `check_policy` for each policy that it writes. A running operator does nothing with a policy.
 """
