@@ -22,7 +22,7 @@ from .markers import AS_IS, BUILT_IN, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_T
 TAKEN: Final = ("apiVersion", "kind", "metadata")
 """Fields that every object has. No version describes them."""
 
-# Go reads a number as an integer of 64 bits, and one that does not fit as a float. Floats up to EXACT can count as whole.
+# Go reads a number as an integer of 64 bits, and one beyond that as a float. Floats up to EXACT can count as whole.
 INT64: Final = range(-(2**63), 2**63)
 EXACT: Final = 2**53 - 1
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {

@@ -1,7 +1,7 @@
 """Policies: rules about writers, objects and namespaces, which the API server evaluates itself.
 
 You need it where a schema and its `Rule`s do not see enough: the user, the namespace and its labels, parameters,
-deletions, objects of other kinds. You do not need it for conditions on the object alone: those belong in its version class.
+deletions, objects of other kinds. You do not need it for conditions on the object alone: its version class has those.
 
     TIER = ValidatingAdmissionPolicy(
         "widget-tier",
