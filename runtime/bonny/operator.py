@@ -23,7 +23,7 @@ from .engine.reconcile import Step
 from .errors import OptionError
 from .events import EVENT, EVENT_VERBS
 from .extras import Declaration, Part, check_options, of_operator
-from .naming import check_dns_label, check_finalizer, check_group, is_object_name
+from .naming import check_dns_label, check_finalizer, is_object_name, is_subdomain
 from .resource import Resource
 from .servers.periodic import PeriodicTask
 from .servers.visitor import ObjectVisitor
@@ -76,7 +76,7 @@ class Operator:
         self.name: str = check_dns_label(name, "valid operator name")
         """Name of the Deployment, the Lease and the field managers: a DNS label."""
 
-        self.group: str = check_group(group)
+        self.group: str = _checked_group(name, group)
         """API group of the versions that name none."""
 
         parts = tuple(controllers)
@@ -242,6 +242,12 @@ def duplicates(items: Iterable[tuple[K, V]]) -> Iterator[tuple[K, V, V]]:
         other = first.setdefault(key, value)
         if other is not value:
             yield key, other, value
+
+
+def _checked_group(name: str, group: str) -> str:
+    if not (is_subdomain(group) and "." in group):
+        raise OptionError(f"group of operator {name} is {group[:60]!r}: use a domain name that you own: example.com")
+    return group
 
 
 def _is_grace(seconds: object) -> bool:

@@ -17,10 +17,6 @@ from bonny.kinds import List
 from bonny.naming import (
     check_dns_label,
     check_finalizer,
-    check_group,
-    check_kind,
-    check_plural,
-    check_version,
     is_label_value,
     is_object_name,
     is_qualified_name,
@@ -30,6 +26,7 @@ from bonny.naming import (
 from bonny.scheduler import Scheduler
 from bonny.stages import StagedAxn, StagedController
 from bonny_dev import testing
+from bonny_dev.naming import check_group, check_kind, check_plural, check_version
 
 BAD = ("", " ", ".", "..", "a/b", "a\nb", "a" * 10_000)
 OWNER = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "b", "uid": "c"}}

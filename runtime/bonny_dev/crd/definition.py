@@ -18,9 +18,11 @@ from bonny.api.conversion import fields_of, has_functions
 from bonny.api.stored import types_of
 from bonny.api.version import Column, Scale, Version, object_model
 from bonny.errors import OptionError, UsageError
-from bonny.naming import check_plural, check_tuple
+from bonny.naming import check_tuple
 from bonny.resource import Resource
 
+from ..naming import APPROVAL, check_group, check_plural
+from .names import check_version_class
 from .schema_checks import checked_schema, field_at
 from .types import check_types
 
@@ -75,6 +77,8 @@ def _priority(version: type[Version]) -> tuple[int, int, int]:
 
 
 def _definition(versions: Set, default_group: str) -> Resource:
+    for version in versions:
+        check_version_class(version)
     hub = _only(versions, "hub", default_group)
     _only(versions, "storage", default_group)
     if not hub.served:
@@ -86,7 +90,7 @@ def _definition(versions: Set, default_group: str) -> Resource:
         check_types(version)
     for version in versions:
         _agree(version, hub)
-    group = hub.group or default_group
+    group = check_group(hub.group or default_group, approved=APPROVAL in hub.crd_annotations)
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -50,6 +50,7 @@ from bonny.errors import OptionError
 from bonny.resource import Resource, has_all_of
 
 from .builtin import builtin_schema
+from .names import check_version_class
 from .validation import FORMATS
 
 _COMMON: Final = ("type", "format", "description", "nullable", "default", "enum")
@@ -132,7 +133,11 @@ def _parts(annotation: Any) -> Iterator[Any]:
 
 
 def schema_of(version: type[Version]) -> Resource:
-    """The schema of whole objects, as CustomResourceDefinitions have it. Raises: `OptionError` with the field."""
+    """The schema of whole objects, as CustomResourceDefinitions have it.
+
+    Raises: `OptionError` with the field, or with a name of the class that cannot be one.
+    """
+    check_version_class(version)
     return structural(object_model(version).model, where=f"{version.kind} {version.version}:")
 
 
