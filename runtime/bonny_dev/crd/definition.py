@@ -65,6 +65,7 @@ def _sets(versions: Iterable[type[Version]], group: str) -> list[Set]:
     sets: dict[tuple[str, str], Set] = {}
     for version in versions:
         if hasattr(version, "kind"):  # not a base class that several kinds share
+            check_version_class(version)
             sets.setdefault((version.group or group, version.kind), []).append(version)
     return [sorted(sets[key], key=_priority, reverse=True) for key in sorted(sets)]
 
@@ -72,13 +73,11 @@ def _sets(versions: Iterable[type[Version]], group: str) -> list[Set]:
 def _priority(version: type[Version]) -> tuple[int, int, int]:
     match = re.fullmatch(r"v(\d+)(?:(alpha|beta)(\d+))?", version.version)
     if match is None:
-        raise AssertionError(f"{version.version} was checked when its class was made")
+        raise AssertionError(f"{version.version} was checked before")
     return _STABILITY[match[2] or ""], int(match[1]), int(match[3] or 0)
 
 
 def _definition(versions: Set, default_group: str) -> Resource:
-    for version in versions:
-        check_version_class(version)
     hub = _only(versions, "hub", default_group)
     _only(versions, "storage", default_group)
     if not hub.served:
