@@ -38,6 +38,8 @@ def names_of(kind: str) -> Names:
     Does not: know irregular plurals (`Person` gives `persons`); name those on the `Version` class.
     """
     singular = kind.lower()
+    if not is_label(singular):
+        raise UsageError(f"{kind[:60]!r} is not a kind: use CamelCase, for example CronTab")
     return Names(kind, _pluralize(singular), singular)
 
 
