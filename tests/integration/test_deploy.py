@@ -64,11 +64,17 @@ def invoked(
     )
 
 
-@pytest.fixture
-def own() -> Iterator[Sandbox]:
-    """A control plane of its own: what other tests install has the same names."""
+@pytest.fixture(scope="module")
+def _server() -> Iterator[Sandbox]:
     with Sandbox() as sandbox:
         yield sandbox
+
+
+@pytest.fixture
+def own(_server: Sandbox) -> Sandbox:
+    """A control plane that has nothing in it: what other tests install has the same names."""
+    _server.reset()
+    return _server
 
 
 @pytest.fixture
