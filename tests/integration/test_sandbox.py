@@ -171,7 +171,7 @@ def test_reset_is_seen_by_watches() -> None:
         assert (answer.body["type"], answer.body["object"]["metadata"]["name"]) == ("DELETED", "kept")
 
 
-def test_what_does_not_run_is_not_reset() -> None:
+def test_a_sandbox_that_does_not_run_is_not_reset() -> None:
     with pytest.raises(SandboxError, match=r"^start the sandbox before you reset it$"):
         Sandbox().reset()
 

@@ -1,4 +1,4 @@
-"""Snapshot: what etcd holds at one moment, and the way back to it, which is quicker than another start.
+"""Snapshot: the content of etcd at one moment, and the way back to it, which is quicker than another start.
 
 You need it for tests that leave things behind which only a controller would take away, such as namespaces.
 """
@@ -13,8 +13,8 @@ from typing import Any, Final
 TIMEOUT_SECONDS: Final = 30.0
 # etcd takes 128 operations in a transaction.
 OPERATIONS: Final = 100
-# What the API server itself keeps up, as long as it lives.
-KEPT_UP: Final = ("/registry/leases/kube-system/apiserver-", "/registry/peerserverleases/", "/registry/masterleases/")
+# Keys that the API server itself renews as long as it runs.
+RENEWED: Final = ("/registry/leases/kube-system/apiserver-", "/registry/peerserverleases/", "/registry/masterleases/")
 DEFINITIONS: Final = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 
 
@@ -30,21 +30,21 @@ class Snapshot:
         self._then = self._all()
 
     def restore(self) -> list[dict[str, Any]]:
-        """Remove what was made since, and write back what was changed or removed; returns the CRDs that it removed.
+        """Remove keys that were added since, and write back those that were changed or removed; returns the removed CRDs.
 
-        The API server sees it as changes of another one: it tells every watch.
+        The API server sees it as changes of another one, and sends an event to every watch.
         """
         now = self._all(keys_only=True)
-        # Objects before the definitions of their kinds, else nobody would tell their watches.
+        # Objects before the definitions of their kinds: otherwise their watches would get no event.
         new = sorted((key for key in now if key not in self._then), key=lambda key: key.startswith(DEFINITIONS))
         removed = [json.loads(self._value(key)) for key in new if key.startswith(DEFINITIONS)]
         other = (key for key, was in self._then.items() if now.get(key, {}).get("mod_revision") != was["mod_revision"])
-        back = [key for key in other if not key.startswith(KEPT_UP)]
-        operations = [{"requestDeleteRange": {"key": _encoded(key)}} for key in new if not key.startswith(KEPT_UP)]
+        back = [key for key in other if not key.startswith(RENEWED)]
+        operations = [{"requestDeleteRange": {"key": _encoded(key)}} for key in new if not key.startswith(RENEWED)]
         operations += [{"requestPut": {"key": _encoded(key), "value": self._then[key]["value"]}} for key in back]
         for at in range(0, len(operations), OPERATIONS):
             self._call("txn", {"success": operations[at : at + OPERATIONS]})
-        if back:  # what was written back has another revision now
+        if back:  # these keys have another revision now
             revisions = self._all(keys_only=True)
             self._then |= {key: self._then[key] | {"mod_revision": revisions[key]["mod_revision"]} for key in back}
         return removed
