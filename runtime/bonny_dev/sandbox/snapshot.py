@@ -30,7 +30,7 @@ class Snapshot:
         self._then = self._all()
 
     def restore(self) -> list[dict[str, Any]]:
-        """Remove keys that were added since, and write back those that were changed or removed; returns the removed CRDs.
+        """Remove keys that were added since, and write back changed and removed ones; returns the CRDs that it removed.
 
         The API server sees it as changes of another one, and sends an event to every watch.
         """
