@@ -22,7 +22,7 @@ CONFIG_MAP = Owned("v1", "ConfigMap")
 def stream(kind: Kind, *things: Resource, namespace: str | None = None) -> Stream:
     """A stream that is in sync and holds `things`."""
     made = unsynced(kind, namespace=namespace)
-    tell(made, watch.Reply(200, page(*things)), watch.Heard())
+    tell(made, watch.Reply(200, page(*things)), watch.Opened())
     return made
 
 
