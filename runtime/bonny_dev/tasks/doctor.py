@@ -274,7 +274,7 @@ async def _grants_what_it_has(client: Client, operator: Operator, controller: ty
 async def _owned(client: Client, operator: Operator) -> str:
     if left := await find_orphans(client, operator):
         lines = [f"{each.child}{'' if each.collected else '  # has no owner reference'}" for each in left]
-        raise Wrong(f"{len(left)} children have no owner any more: delete the ones that you do not need", *lines)
+        raise Wrong(f"{len(left)} children have lost their owner: delete the ones that you do not need", *lines)
     return "the owners of all children exist"
 
 

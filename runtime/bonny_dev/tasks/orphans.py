@@ -1,4 +1,4 @@
-"""Orphans: children whose owner does not exist any more; `invoke doctor` reports them, and changes nothing.
+"""Orphans: children whose owner was deleted; `invoke doctor` reports them, and changes nothing.
 
 An operator that does not run misses the deletion of an owner. The garbage collector removes children that have an owner
 reference; the others stay until a person removes them.
@@ -31,7 +31,7 @@ class Orphan(NamedTuple):
 async def find_orphans(client: Client, operator: Operator) -> list[Orphan]:
     """The orphans of all namespaces, uncached. Raises: `ApiError`. RBAC: list of the handled and the owned kinds."""
     ours = f"{MANAGED_BY}={operator.name}"
-    # Children first: an owner that is created in the meantime has none among them.
+    # Children first: an owner that is created in between has none of these.
     owned = _all({kind for each in operator.controllers for kind in each.owns})
     children = [child for kind in owned async for child in _listed(client, kind, ours)]
     handled = _all({kind for each in operator.controllers for kind in each.kinds(operator.group)})
@@ -44,7 +44,7 @@ def orphaned(
 ) -> Iterator[Orphan]:
     """The orphans among `children`; `owners` are all objects of the kinds `handled`, by group and kind.
 
-    A child that refers to an owner of another kind is left out: another operator knows that one.
+    A child that refers to an owner of another kind is left out: it belongs to another operator.
     """
     uids = {owner["metadata"]["uid"] for owner in owners}
     for child in children:
@@ -56,7 +56,7 @@ def orphaned(
 
 
 def _all(kinds: Collection[Kind]) -> set[Kind]:
-    """The kinds without their selections: an owner that is not selected any more still exists."""
+    """The kinds without their selections: an owner that left the selection still exists."""
     return {
         Kind(each.api_version, each.kind, plural=each.plural, scope=each.scope, metadata_only=True) for each in kinds
     }
@@ -65,4 +65,4 @@ def _all(kinds: Collection[Kind]) -> set[Kind]:
 async def _listed(client: Client, kind: Kind, labels: str = "") -> AsyncIterator[Resource]:
     with suppress(NotServed):  # no definition, no objects
         for each in await client.list(kind, label_selector=labels):
-            yield each
+            yield {**each, "apiVersion": kind.api_version, "kind": kind.kind}
