@@ -46,7 +46,16 @@ __all__ = [
 ROOT: Final = Path(__file__).resolve().parent.parent
 TEMPLATE: Final = "<<cookiecutter.operator_slug>>/"
 
-CHECKED: Final = ("README.md", "CONTRIBUTING.md", "docs/", TEMPLATE, "examples/", "tasks.py", "docs/reference/tasks.md")
+CHECKED: Final = (
+    "README.md",
+    "CONTRIBUTING.md",
+    ".github/",
+    "docs/",
+    TEMPLATE,
+    "examples/",
+    "tasks.py",
+    "docs/reference/tasks.md",
+)
 LEFT_OUT: Final = ("docs/decisions/", "docs/reference/examples/", "tools/words.py", "tests/unit/test_words.py")
 # Files that are prose and names from the first line to the last. All are checked but those of tests and benchmarks.
 PLAIN: Final = (".yaml", ".yml", ".toml", ".j2", "Dockerfile", "dashboard.json", "renovate.json", "devcontainer.json")
