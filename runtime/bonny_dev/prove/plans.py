@@ -154,7 +154,7 @@ def _refusal(code: int, reason: str, message: str, *, retry_after: str | None = 
 
 
 def plans_for(sample: str, points: Iterable[Point], chapters: Iterable[Chapter]) -> Iterator[Plan]:
-    """All plans for a sample: the crash sweep first, then what is late or missed, then errors."""
+    """All plans for a sample: the crash sweep first, then watches that are late or lossy, then errors."""
     known = list(points)
     writes = [point for point in known if point.is_write and point.chapter is not Chapter.START]
     yield from _sweep(sample, writes)
@@ -179,7 +179,7 @@ def _sweep(sample: str, writes: Iterable[Point]) -> Iterator[Plan]:
 
 
 def _hidden(sample: str, writes: Iterable[Point], chapters: Iterable[Chapter]) -> Iterator[Plan]:
-    """Plans in which the operator sees late, or not at all, what happens."""
+    """Plans in which the operator sees changes late, or not at all."""
     for fault in (Fault.LOAD, Fault.LATE, Fault.COALESCED):
         yield Plan(sample, fault)
     for point in writes:
