@@ -11,7 +11,7 @@ from typing import cast
 from invoke.collection import Collection
 from invoke.context import Context
 from invoke.exceptions import UnexpectedExit
-from invoke.runners import Promise, Result
+from invoke.runners import Promise
 from invoke.tasks import call, task
 
 ROOT = Path(__file__).resolve().parent
@@ -224,7 +224,7 @@ def pictures(c: Context) -> None:
 def release(c: Context, version: str = "", dry_run: bool = False) -> None:
     """Move the notes of CHANGELOG.md below their version, commit that, and make the tag; nothing is pushed."""
     words = f" --version {shlex.quote(version)}" if version else ""
-    done = cast("Result", c.run(f"python -m tools.release{words}{' --dry-run' if dry_run else ''}", warn=True))
+    done = c.run(f"python -m tools.release{words}{' --dry-run' if dry_run else ''}", warn=True)
     sys.exit(done.exited)
 
 
