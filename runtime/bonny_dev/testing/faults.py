@@ -171,8 +171,8 @@ class Inject:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A list is answered as it was at this resource version. The API server keeps the last five minutes, and a watch
-    from there shows the changes since."""
+    """A list is answered as it was at this resource version. The API server has the last five minutes, and a watch
+    from there shows all changes since."""
 
     version: str
 
