@@ -104,13 +104,22 @@ class Handler:
         return COUNTERPARTS.get(self.decorator, "none that this task knows")
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Use:
+    """Another name of kopf, or a parameter that has no namesake here."""
+
+    line: int
+    name: str
+    counterpart: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Module:
-    """The handlers of one file, and a line of text for each other use of kopf in it."""
+    """The handlers and the other uses of kopf in one file."""
 
     path: Path
     handlers: tuple[Handler, ...]
-    uses: tuple[str, ...]
+    uses: tuple[Use, ...]
 
 
 def read_kopf(path: Path) -> Module:
@@ -128,7 +137,7 @@ def read_kopf(path: Path) -> Module:
         raise UsageError(
             f"--code {path} has no handler of kopf, such as @kopf.on.create(...): name the file that has them"
         )
-    return Module(path=path, handlers=handlers, uses=tuple(_uses(tree, names)))
+    return Module(path=path, handlers=handlers, uses=tuple(sorted({*_uses(tree, names)})))
 
 
 def _names_of_kopf(tree: ast.Module) -> dict[str, str]:
@@ -177,6 +186,8 @@ def _handlers(tree: ast.Module, names: dict[str, str]) -> Iterator[Handler]:
 def _resource(call: ast.Call) -> tuple[str, str, str]:
     """Group, version and name of a kind, by the rules of kopf's `Selector`."""
     words = [_text(each) for each in call.args]
+    if len(words) == 1 and not isinstance(call.args[0], ast.Constant):
+        return "", "", words[0]
     named = {each.arg: _text(each.value) for each in call.keywords if each.arg}
     group, version, name = named.get("group", ""), named.get("version", ""), ""
     match words:
@@ -213,22 +224,15 @@ def _interval(call: ast.Call) -> float | None:
     return None
 
 
-def _uses(tree: ast.Module, names: dict[str, str]) -> Iterator[str]:
-    """The other names of kopf, and the parameters of handlers, each with its line and its counterpart."""
-    found = set[tuple[int, str, str]]()
+def _uses(tree: ast.Module, names: dict[str, str]) -> Iterator[Use]:
     for node in ast.walk(tree):
         match node:
             case ast.Attribute() | ast.Name() if (member := _member(node, names)) in USES:
-                found.add((node.lineno, f"kopf.{member}", USES[member]))
+                yield Use(node.lineno, f"kopf.{member}", USES[member])
             case ast.FunctionDef() | ast.AsyncFunctionDef() if any(_decorators(node, names)):
-                parameters = (*node.args.args, *node.args.kwonlyargs)
-                found |= {
-                    (each.lineno, f"the parameter {each.arg}", PARAMETERS[each.arg])
-                    for each in parameters
-                    if each.arg in PARAMETERS
-                }
-    for line, name, counterpart in sorted(found):
-        yield f"{line}: {name}: {counterpart}"
+                for each in (*node.args.args, *node.args.kwonlyargs):
+                    if each.arg in PARAMETERS:
+                        yield Use(each.lineno, f"the parameter {each.arg}", PARAMETERS[each.arg])
 
 
 def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef, names: dict[str, str]) -> Iterator[tuple[str, ast.Call]]:

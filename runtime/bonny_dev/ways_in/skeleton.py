@@ -27,13 +27,11 @@ class Port:
 
 def listing(module: Module) -> Iterator[str]:
     """A line for each handler and each other use of kopf, with its counterpart."""
+    lines = [(use.line, f"{use.name} -> {use.counterpart}") for use in module.uses]
     for each in module.handlers:
-        named = f"{each.named or 'the process'}: " if each.method or each.named else ""
-        yield f"{module.path}:{each.line}: {named}{each.decorator} {each.function} -> {each.counterpart}"
-    for line in module.uses:
-        number, _, text = line.partition(": ")
-        name, _, counterpart = text.partition(": ")
-        yield f"{module.path}:{number}: {name} -> {counterpart}"
+        kind = f" of {each.named}" if each.named else ""
+        lines.append((each.line, f"{each.decorator}{kind}, {each.function} -> {each.counterpart}"))
+    yield from (f"{module.path}:{line}: {text}" for line, text in sorted(lines))
 
 
 def plan_controllers(project: Project, module: Module) -> Port:
@@ -41,19 +39,19 @@ def plan_controllers(project: Project, module: Module) -> Port:
 
     Raises: `UsageError` for a name that cannot be in code.
     """
-    kinds: dict[tuple[str, str], list[Handler]] = {}
+    existing = sorted(api_versions(project), key=lambda version: not version.hub)
+    ported: dict[str, tuple[ApiVersion, list[Handler]]] = {}
+    unknown = []
     for each in module.handlers:
         if each.method and each.resource:
-            kinds.setdefault((each.group, each.resource), []).append(each)
-    existing = sorted(api_versions(project), key=lambda version: not version.hub)
+            version = next((one for one in existing if _is_named(one, each.group, each.resource)), None)
+            if version is None:
+                unknown.append(each.named)
+            else:
+                ported.setdefault(version.kind, (version, []))[1].append(each)
     texts: dict[str, str] = {}
-    unknown = []
-    for (group, resource), handlers in kinds.items():
-        version = next((each for each in existing if _is_named(each, group, resource)), None)
-        if version is None:
-            unknown.append(handlers[0].named)
-        else:
-            texts |= _controller(project, module, version, handlers)
+    for version, handlers in ported.values():
+        texts |= _controller(project, module, version, handlers)
     return Port(plan=Plan(root=project.root, texts=texts), unknown=tuple(dict.fromkeys(unknown)))
 
 
