@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-HANDLERS = '''\
+HANDLERS = """\
 import kopf
 
 
@@ -28,7 +28,7 @@ def withdraw(**_): ...
 
 @kopf.on.update("gadgets")
 async def change(**_): ...
-'''
+"""
 
 
 def invoke(project: Path, *words: str, code: int = 0) -> str:
@@ -82,4 +82,6 @@ def test_the_controllers_pass_the_checks_of_the_repository(repository: Path) -> 
         )
         assert done.returncode == 0, done.stdout + done.stderr
     invoke(repository, "manifest")
-    assert invoke(repository, "migrate-from", "kopf", "--code", "handlers.py").endswith("nothing to do: all files exist\n")
+    assert invoke(repository, "migrate-from", "kopf", "--code", "handlers.py").endswith(
+        "nothing to do: all files exist\n"
+    )

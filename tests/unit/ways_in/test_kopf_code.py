@@ -106,7 +106,11 @@ def test_every_decorator_of_kopf_has_a_row_in_the_page_and_here() -> None:
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
-    [("def x(:\n", r"handlers\.py:1 is not valid Python \("), ("a = '\0'\n", "is not valid Python"), ("", "no handler")],
+    [
+        ("def x(:\n", r"handlers\.py:1 is not valid Python \("),
+        ("a = '\0'\n", "is not valid Python"),
+        ("", "no handler"),
+    ],
 )
 def test_a_file_that_cannot_be_read_is_refused_in_a_sentence(text: str, sentence: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=sentence):
