@@ -1,4 +1,4 @@
-"""`invoke migrate-from` on a real API server: what another framework left on objects becomes this operator's, or goes."""
+"""`invoke migrate-from` on a real API server: traces of another framework become those of this operator, or go."""
 
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ def test_objects_of_kopf_become_those_of_the_operator_and_its_children_lose_what
         assert metadata(sandbox, namespace)["annotations"] == {"example.com/note": "stays"}
         sandbox.eventually(lambda: child(sandbox, namespace)["data"] == {"size": "1"})
         assert (managers(child(sandbox, namespace)), child(sandbox, namespace)["metadata"]["uid"]) == ([manager], uid)
+    fields = f"fields of OpenAPI-Generator become those of {manager}"
     lines = told.splitlines()
     assert lines[1:] == [
-        f"ConfigMap: fields of OpenAPI-Generator become those of {manager}; unless the handler registers them, its next "
-        "reconcile removes .data.left (1)",
+        f"ConfigMap: {fields}; unless the handler registers them, its next reconcile removes .data.left (1)",
         f"Thing: annotation {LAST} is removed (1)",
         f"Thing: finalizer {KOPF} is removed (1)",
         "dry run: nothing was changed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -53,7 +54,7 @@ async def test_a_hook_of_metacontroller_and_the_controller_want_the_same_childre
 
 
 @pytest.mark.skipif(which("jq") is None, reason="jq is not installed here")
-async def test_a_hook_of_shell_operator_and_the_controller_want_the_same_children(tmp_path: Path) -> None:
+def test_a_hook_of_shell_operator_and_the_controller_want_the_same_children(tmp_path: Path) -> None:
     (text,) = blocks("port-a-metacontroller", "bash")
     hook, context, patch = tmp_path / "hook.sh", tmp_path / "context.json", tmp_path / "patch.json"
     hook.write_text(text, "utf-8")
@@ -68,7 +69,7 @@ async def test_a_hook_of_shell_operator_and_the_controller_want_the_same_childre
     assert yaml.safe_load(config.stdout)["kubernetes"][0]["kind"] == "Website"
     operations = [json.loads(line) for line in patch.read_text("utf-8").splitlines()]
     assert [each["operation"] for each in operations] == ["CreateOrUpdate"]
-    wants = await wanted("port-a-metacontroller", host="shop.org", replicas=2)
+    wants = asyncio.run(wanted("port-a-metacontroller", host="shop.org", replicas=2))
     assert [without_marks(each["object"]) for each in operations] == wants
 
 
