@@ -112,11 +112,11 @@ def test_an_installation_of_kopf_moves_here_and_back_while_its_children_stay(
         sandbox.request("DELETE", PATH)
         sandbox.eventually(lambda: not website(sandbox))
     told = capsys.readouterr().out
-    assert "Deployment: fields of OpenAPI-Generator become those of sites-operator/WebsiteController" in told
+    assert "Deployment: fields of OpenAPI-Generator go to sites-operator/WebsiteController" in told
     sandbox.request("DELETE", "/apis/apps/v1/namespaces/default/deployments/shop")
 
 
-def test_what_the_page_shows_of_the_listing_is_what_is_printed(tmp_path: Path) -> None:
+def test_the_page_shows_the_listing_as_it_is_printed(tmp_path: Path) -> None:
     from bonny_dev.ways_in.kopf_code import read_kopf  # noqa: PLC0415  only this test reads code
     from bonny_dev.ways_in.skeleton import listing  # noqa: PLC0415
 

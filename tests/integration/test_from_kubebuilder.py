@@ -114,5 +114,5 @@ def test_an_installation_of_kubebuilder_moves_here_and_back_while_its_children_s
         assert servers()["spec"]["template"] == before["spec"]["template"]
         sandbox.request("DELETE", path)
         sandbox.eventually(lambda: not website())
-    assert "Deployment: fields of manager become those of sites-operator/WebsiteController" in capsys.readouterr().out
+    assert "Deployment: fields of manager go to sites-operator/WebsiteController" in capsys.readouterr().out
     sandbox.request("DELETE", "/apis/apps/v1/namespaces/default/deployments/shop")

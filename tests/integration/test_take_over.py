@@ -1,4 +1,4 @@
-"""`invoke migrate-from` on a real API server: traces of another framework become those of this operator, or go."""
+"""`invoke migrate-from` on a real API server: traces of another framework are replaced or removed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def taken(sandbox: Sandbox, operator: Operator, *, traces: Traces | None = None,
     return asyncio.run(take_over(Kubeconfig(str(sandbox.kubeconfig)), operator, traces or traces_of("kopf"), **flags))
 
 
-def test_objects_of_kopf_become_those_of_the_operator_and_its_children_lose_what_is_not_wanted(
+def test_objects_of_kopf_go_to_the_operator_and_their_children_lose_unwanted_fields(
     sandbox: Sandbox, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     leave(sandbox, namespace)
@@ -96,7 +96,7 @@ def test_objects_of_kopf_become_those_of_the_operator_and_its_children_lose_what
         assert metadata(sandbox, namespace)["annotations"] == {"example.com/note": "stays"}
         sandbox.eventually(lambda: child(sandbox, namespace)["data"] == {"size": "1"})
         assert (managers(child(sandbox, namespace)), child(sandbox, namespace)["metadata"]["uid"]) == ([manager], uid)
-    fields = f"fields of OpenAPI-Generator become those of {manager}"
+    fields = f"fields of OpenAPI-Generator go to {manager}"
     lines = told.splitlines()
     assert lines[1:] == [
         f"ConfigMap: {fields}; unless the handler registers them, its next reconcile removes .data.left (1)",
@@ -110,7 +110,7 @@ def test_objects_of_kopf_become_those_of_the_operator_and_its_children_lose_what
 
 
 def test_without_a_take_over_a_field_of_the_former_operator_stays(sandbox: Sandbox, namespace: str) -> None:
-    """It is why field managers are taken over."""
+    """The reason why field managers are taken over."""
     leave(sandbox, namespace)
     operator = operator_of(Things)
     with serving(operator, sandbox.kubeconfig):

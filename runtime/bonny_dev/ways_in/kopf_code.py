@@ -1,4 +1,4 @@
-"""Kopf code: lists the handlers of an operator that is written with kopf, and what takes the place of each here.
+"""Kopf code: lists the handlers of an operator that is written with kopf, and the equivalent of each.
 
 You need it to plan a port. The module is read, never imported, so kopf need not be installed. Decorators that are
 reached in another way than by a name of kopf, such as `getattr(kopf.on, event)`, are not seen.
@@ -100,8 +100,8 @@ class Handler:
 
     @property
     def counterpart(self) -> str:
-        """What takes its place."""
-        return COUNTERPARTS.get(self.decorator, "none that this task knows")
+        """Its equivalent."""
+        return COUNTERPARTS.get(self.decorator, "none: there is no equivalent")
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -1,7 +1,7 @@
 """Sources: the frameworks that an operator may come from, and the traces that each leaves on objects.
 
 You need it to find these traces in a cluster (`take_over`). Names that the author of an operator chose, such as the
-finalizer of a kubebuilder project, are not known here: they are options of `invoke migrate-from`.
+finalizer of a kubebuilder project, are options of `invoke migrate-from`.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ SOURCES: Final = {
 
 
 def traces_of(source: str) -> Traces:
-    """The traces of that framework. Raises: `UsageError` when it is not known."""
+    """The traces of that framework. Raises: `UsageError` for another framework."""
     if source not in SOURCES:
         raise UsageError(f"{source[:60]!r} is not a source: use one of {', '.join(SOURCES)}")
     return SOURCES[source]
 
 
 def chosen(names: Iterable[str], patterns: Iterable[str]) -> list[str]:
-    """Those of `names` that a pattern stands for, in their order."""
+    """The `names` that a pattern stands for, in their order."""
     exact = {each for each in patterns if not each.endswith("/")}
     prefixes = tuple(each for each in patterns if each.endswith("/"))
     return [each for each in names if each in exact or each.startswith(prefixes)]

@@ -5,7 +5,7 @@ You need it when an operator of another framework was replaced by this one, and 
 - A finalizer is replaced by that of this operator in one write, so an object never lacks both.
 - Annotations and the fields of the status in which the framework kept its own progress are removed.
 - A child that this operator applied has two field managers. As long as the former one owns a field, the field stays
-  when a handler no longer wants it. Its fields become those of this operator, which decides at its next reconcile.
+  when a handler no longer wants it. Its fields go to this operator, which decides at its next reconcile.
 
 It keeps no state of its own: run again, it continues.
 RBAC of the person: list and patch of the kinds and of their children, and patch of the status.
@@ -40,7 +40,7 @@ SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What to do with one object: a merge patch and its effects in words; a problem if something has to stay."""
+    """The change of one object: a merge patch and its effects in words; a problem if something has to stay."""
 
     patch: Resource = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
@@ -107,7 +107,7 @@ class TakeOver:
     async def _write(
         self, kind: Kind, resource: Resource, change: Callable[[Resource], Change], *, subresource: str = ""
     ) -> None:
-        """Send the merge patch of `change`, which is asked again when another client wrote the object meanwhile."""
+        """Send the merge patch of `change`, which is called again when another client wrote the object meanwhile."""
         key = key_of(resource)
         for _ in range(TRIES):
             wanted = change(resource)
@@ -155,7 +155,7 @@ class TakeOver:
         metadata = resource["metadata"]
         present = list(metadata.get("finalizers") or ())
         own = [each for each in present if each in ours and each not in self.traces.finalizers]
-        # A name that ends with `/` does not say which finalizer it was.
+        # A name that ends with `/` stands for several finalizers.
         names = [each for each in self.traces.finalizers[:1] if not each.endswith("/")]
         missing = [] if chosen(present, self.traces.finalizers) else names
         if not own:
@@ -195,11 +195,11 @@ class TakeOver:
         paths = list(_paths(fields, ours["fieldsV1"]))
         freed = ", ".join(paths[:SHOWN]) + (f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else "")
         after = f"; unless the handler registers them, its next reconcile removes {freed}" if paths else ""
-        return Change({"metadata": {"managedFields": kept}}, [f"fields of {names} become those of {manager}{after}"])
+        return Change({"metadata": {"managedFields": kept}}, [f"fields of {names} go to {manager}{after}"])
 
 
 async def take_over(cluster: Cluster, operator: Operator, traces: Traces, *, back: bool, dry_run: bool) -> bool:
-    """Replace the `traces` by those of `operator`, or with `back` its finalizers by the first of the traces'.
+    """Replace the `traces` by the names of `operator`, or with `back` its finalizers by the first one of the traces.
 
     Guarantees: each write names the version that it was decided on; with `dry_run` nothing changes.
     Returns: whether all objects could be changed; the others are printed.
@@ -212,7 +212,7 @@ async def take_over(cluster: Cluster, operator: Operator, traces: Traces, *, bac
 
 
 def _replaced(present: list[str], old: list[str], new: list[str]) -> list[str]:
-    """`present` with `new` in the place of the first of `old`."""
+    """`present` with `new` instead of `old`, where the first one was."""
     kept = [each for each in present if each not in old]
     with suppress(ValueError):
         place = present.index(old[0])

@@ -93,7 +93,7 @@ def test_the_list_names_each_use_and_its_counterpart_in_the_order_of_the_file(tm
         "6: the parameter patch -> axn.update_status; the object itself is not patched",
         "7: kopf.adopt -> owns and axn.register_descendant",
         "8: kopf.PermanentError -> Terminal",
-        "9: on.strange of websites, other -> none that this task knows",
+        "9: on.strange of websites, other -> none: there is no equivalent",
     ]
 
 

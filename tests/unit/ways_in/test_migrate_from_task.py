@@ -44,7 +44,7 @@ def run(folder: Path, source: str, **options: Any) -> None:
     tasks.move_from.body(cast("Context", SimpleNamespace(root=str(folder))), source, **options)
 
 
-def test_names_that_are_given_come_before_those_of_the_source(calls: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_names_that_are_given_come_before_the_names_of_the_source(calls: list[dict[str, Any]], tmp_path: Path) -> None:
     run(tmp_path, "kopf", finalizer=["example.com/a,example.com/b"], manager=["python-httpx"], dry_run=True)
 
     (asked,) = calls
