@@ -17,8 +17,8 @@ from bonny.client.config import Kubeconfig
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.sandbox.processes import end
+from bonny_dev.tasks.take_over import take_over
 from bonny_dev.ways_in.sources import traces_of
-from bonny_dev.ways_in.take_over import take_over
 from tests.support.baking import uv
 from tests.support.pages import blocks, shown
 from tests.support.serving import serving
@@ -117,8 +117,8 @@ def test_an_installation_of_kopf_moves_here_and_back_while_its_children_stay(
 
 
 def test_the_page_shows_the_listing_as_it_is_printed(tmp_path: Path) -> None:
+    from bonny_dev.tasks.port_kopf import listing  # noqa: PLC0415
     from bonny_dev.ways_in.kopf_code import read_kopf  # noqa: PLC0415  only this test reads code
-    from bonny_dev.ways_in.skeleton import listing  # noqa: PLC0415
 
     (code,) = blocks(PAGE, "py")
     path = tmp_path / "handlers.py"

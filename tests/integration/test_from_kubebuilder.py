@@ -18,8 +18,8 @@ from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.sandbox.build import PINNED
 from bonny_dev.sandbox.processes import end
+from bonny_dev.tasks.take_over import take_over
 from bonny_dev.ways_in.sources import traces_of
-from bonny_dev.ways_in.take_over import take_over
 from tests.support.pages import blocks, shown
 from tests.support.serving import serving
 

@@ -12,8 +12,8 @@ from bonny.client.config import Kubeconfig
 from bonny.errors import UsageError
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
+from bonny_dev.tasks.take_over import take_over
 from bonny_dev.ways_in.sources import Traces, traces_of
-from bonny_dev.ways_in.take_over import take_over
 from tests.support.serving import serving
 from tests.support.things import GROUP, MERGE, THING, Thing, config_map, operator_of, path_of, thing, until_reconciled
 

@@ -1,6 +1,6 @@
 """Migrate from: moves the code or the objects of an operator of another framework to this one.
 
-You need it for `invoke migrate-from`. Its parts are in `bonny_dev.ways_in`.
+You need it for `invoke migrate-from`. The parts: `port_kopf` for code, `take_over` for objects.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from bonny.errors import UsageError
 
 from ..project import Project
 from ..ways_in.kopf_code import read_kopf
-from ..ways_in.skeleton import Port, listing, plan_controllers
 from ..ways_in.sources import traces_of
-from ..ways_in.take_over import take_over
 from .deploy import cluster_of
 from .options import Move, separated
+from .port_kopf import Port, listing, plan_controllers
+from .take_over import take_over
 
 
 def move_objects(project: Project, options: Move) -> bool:

@@ -1,7 +1,7 @@
 """Sources: the frameworks that an operator may come from, and the traces that each leaves on objects.
 
-You need it to find these traces in a cluster (`take_over`). Names that the author of an operator chose, such as the
-finalizer of a kubebuilder project, are options of `invoke migrate-from`.
+You need it to find these traces in a cluster. Names that the author of an operator chose, such as the finalizer of a
+kubebuilder project, are options of `invoke migrate-from`.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bonny.errors import UsageError
+from bonny_dev.tasks.port_kopf import listing
 from bonny_dev.ways_in.kopf_code import COUNTERPARTS, Handler, read_kopf
-from bonny_dev.ways_in.skeleton import listing
 
 
 def read(folder: Path, text: str) -> tuple[Handler, ...]:

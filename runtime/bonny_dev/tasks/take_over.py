@@ -29,8 +29,8 @@ from bonny.operator import Operator
 from bonny.resource import MANAGED_BY, Resource, identify, key_of
 
 from ..install import described
-from ..tasks.managed_fields import Fields, union
-from .sources import Traces, chosen
+from ..ways_in.sources import Traces, chosen
+from .managed_fields import Fields, union
 
 # Each try fails only if another client wrote the object since it was read.
 TRIES: Final = 5

@@ -1,4 +1,4 @@
-"""Skeleton: a controller for each kind whose handlers were read from a module of kopf.
+"""Port of kopf: a controller for each kind whose handlers were read from a module of kopf.
 
 You need it for `invoke migrate-from kopf --code`. The classes of the kinds are there already: `invoke gen-api
 --from-crd` writes them. Bodies are not translated: a handler of kopf sends requests, and `reconcile` registers objects.
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from bonny.naming import names_of
 
 from ..project import Project
-from ..tasks.plan import CONTROLLER, NAME, Plan, rendered
-from ..tasks.survey import ApiVersion, api_versions
-from .kopf_code import FINALIZE, RECONCILE, Handler, Module
+from ..ways_in.kopf_code import FINALIZE, RECONCILE, Handler, Module
+from .plan import CONTROLLER, NAME, Plan, rendered
+from .survey import ApiVersion, api_versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
