@@ -67,7 +67,7 @@ MOST: Final = {
     "CHANGELOG.md": 0,
     "docs/reference/": 105,
     "runtime/bonny/": 301,
-    "runtime/bonny_dev/": 189,
+    "runtime/bonny_dev/": 185,
     "bench/": 121,
     "hooks/": 7,
     "tools/": 68,

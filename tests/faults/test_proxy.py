@@ -112,7 +112,7 @@ def test_a_proxy_passes_on_what_is_as_large_as_etcd_takes(sandbox: Sandbox) -> N
             assert json.loads(answer.read())["data"] == written["data"]
 
 
-def test_a_list_shows_an_older_state_and_a_watch_from_there_what_happened_since(sandbox: Sandbox, clean: None) -> None:
+def test_a_list_shows_an_older_state_and_a_watch_from_there_all_changes_since(sandbox: Sandbox, clean: None) -> None:
     maps = "/api/v1/namespaces/default/configmaps"
     name = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "older", "namespace": "default"}}
     sandbox.apply({**name, "data": {"size": "1"}})
@@ -132,7 +132,7 @@ def test_a_list_shows_an_older_state_and_a_watch_from_there_what_happened_since(
     assert (event["type"], event["object"]["data"]) == ("MODIFIED", {"size": "2"})
 
 
-def test_a_request_that_is_notified_goes_on(sandbox: Sandbox) -> None:
+def test_a_request_that_is_notified_continues(sandbox: Sandbox) -> None:
     notified = threading.Event()
 
     with FaultProxy(sandbox) as proxy:

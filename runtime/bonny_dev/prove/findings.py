@@ -1,4 +1,4 @@
-"""Findings: what a run of `prove` found, as sentences."""
+"""Findings: the defects that a run of `prove` found, as sentences."""
 
 from __future__ import annotations
 

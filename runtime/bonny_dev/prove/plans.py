@@ -1,4 +1,4 @@
-"""Plans: what is done to an operator in one life, in which words, and what sort of bug it finds.
+"""Plans: the faults of an operator's lives, their names in reports, and the sort of bug that each finds.
 
 The sorts of bugs are named as in Sieve (OSDI 2022): an intermediate state is left when an operator stops between two
 writes; a stale state is an old answer taken for the present one; an unobserved state came and went unseen.
@@ -106,7 +106,7 @@ TOLD: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One life: of which sample, with which fault, at which point or in which chapter."""
+    """One life: its sample, its fault, and the point or the chapter of the fault."""
 
     sample: str
     fault: Fault
@@ -154,7 +154,7 @@ def _refusal(code: int, reason: str, message: str, *, retry_after: str | None = 
 
 
 def plans_for(sample: str, points: Iterable[Point], chapters: Iterable[Chapter]) -> Iterator[Plan]:
-    """All plans for a sample: the crash sweep first, then what is late or missed, then errors."""
+    """All plans for a sample: the crash sweep first, then late and lost events, then errors."""
     known = list(points)
     writes = [point for point in known if point.is_write and point.chapter is not Chapter.START]
     yield from _sweep(sample, writes)
@@ -179,7 +179,7 @@ def _sweep(sample: str, writes: Iterable[Point]) -> Iterator[Plan]:
 
 
 def _hidden(sample: str, writes: Iterable[Point], chapters: Iterable[Chapter]) -> Iterator[Plan]:
-    """Plans in which the operator sees late, or not at all, what happens."""
+    """Plans in which the operator sees changes late, or not at all."""
     for fault in (Fault.LOAD, Fault.LATE, Fault.COALESCED):
         yield Plan(sample, fault)
     for point in writes:

@@ -72,9 +72,9 @@ class Options:
 
 
 def prove(root: Path, options: Options | None = None, *, say: Say = print, sandbox: Sandbox | None = None) -> Report:
-    """Run the operator of the repository at `root` through all plans, and return what was found.
+    """Run the operator of the repository at `root` through all plans, and return the findings.
 
-    `say` gets lines about the progress; `sandbox` is one that runs already (default: one of its own).
+    `say` gets lines about the progress; `sandbox` is one that runs already (default: a new sandbox).
     Raises: `UsageError` when there is nothing to run; `KeyboardInterrupt`, with the report as its argument.
     """
     options = options or Options()

@@ -38,7 +38,7 @@ ANNOTATION: Final = "bonny.dev/prove"
 
 
 class World:
-    """What the proxy of one life does with lists and watches."""
+    """The lists and watches of one life, as its proxy shows them."""
 
     def __init__(self, proxy: FaultProxy, handled: frozenset[str] = frozenset()) -> None:
         """`handled` are the plural names of the kinds of a sample."""
@@ -49,7 +49,7 @@ class World:
         self._loses = self._on_watches(Lose(self._lost))
 
     def prepare(self, fault: Fault) -> None:
-        """Before the operator starts: show it watches as `fault` says."""
+        """Before the operator starts: change its watches by `fault`."""
         match fault:
             case Fault.LATE:
                 self._proxy.add(self._on_watches(Late(LATE_SECONDS)))
@@ -74,7 +74,7 @@ class World:
         self._lost.set()
 
     def is_losing(self) -> bool:
-        """Whether events are lost now. After a second the watches are opened again, from lists: what passed is gone."""
+        """Whether events are lost now. After a second the watches open again from lists, without those events."""
         if not self._lost.is_set():
             return False
         if time.monotonic() - self._since >= LOST_SECONDS:
@@ -85,7 +85,7 @@ class World:
         return self._lost.is_set()
 
     def past(self, version: str) -> None:
-        """Show the state at a resource version to the process that starts next, and what follows only later.
+        """Show the state at a resource version to the process that starts next, and all later changes with a delay.
 
         That is for the first list of each collection that was watched before: a stream of the operator reads it.
         Its handlers' own reads show the present.

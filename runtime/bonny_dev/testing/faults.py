@@ -171,15 +171,15 @@ class Inject:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A list is answered as it was at this resource version. The API server knows the last five minutes, and a watch
-    from there shows what happened since."""
+    """A list is answered as it was at this resource version. The API server has the last five minutes, and a watch
+    from there shows all changes since."""
 
     version: str
 
 
 @dataclass(frozen=True, slots=True)
 class Notify:
-    """`first` is called, and the request goes on as usual."""
+    """`first` is called, and the request continues as usual."""
 
     first: Callable[[], None]
 
