@@ -94,7 +94,7 @@ BUGS = (
         "a wrong state remains (chapter deleted): record /lamps/(UID of desk) should not be there",
     ),
 )
-# Their bugs are found by one sort of life only.
+# Each is found by a life in a lossy, stale or busy world; an undisturbed life does not show its bug.
 HIDDEN = (
     Bug(
         "cached_count",
