@@ -71,7 +71,7 @@ class History:
     def __init__(self, inner: Spans | None) -> None:
         self.inner = inner
         self.runs: OrderedDict[tuple[str, str, Key], deque[Run]] = OrderedDict()
-        """By controller, kind (as `Kind.resource`) and object. The object whose run began or ended last is the last one."""
+        """By controller, kind (as `Kind.resource`) and object; the one whose run began or ended last is the last."""
 
         self.first = self.version = time.time_ns() // 1_000
         """Grows with each run. A process that starts later begins above what an earlier one reached."""

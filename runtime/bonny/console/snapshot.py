@@ -26,7 +26,7 @@ def overview(process: Process, history: History) -> dict[str, Any]:
 
 
 def _stream(stream: Stream) -> dict[str, Any]:
-    shown = {name: getattr(stream, name) for name in ("synced", "last_contact", "opened", "error")}
+    shown = {name: getattr(stream, name) for name in ("synced", "last_contact", "opened", "error", "errors")}
     return {"name": str(stream), "objects": len(stream.store), **shown}
 
 
