@@ -94,9 +94,12 @@ class Board:
     async def one(self, plural: str, namespace: str, name: str) -> dict[str, Any]:
         """One object: the ten answers, its annotations for steering, and its runs. Raises: `ApiError`, `UsageError`."""
         kind = self._stream(plural).kind
-        of, inside = await asyncio.gather(
-            self._operator_facts(), self._inside.ask("/object", **object_query(self._operator, kind, namespace, name))
+        of, overview, inside = await asyncio.gather(
+            self._operator_facts(),
+            self._inside.ask("/overview"),
+            self._inside.ask("/object", **object_query(self._operator, kind, namespace, name)),
         )
+        of = replace(of, inside=with_ages(overview))
         found = await facts(self._client, kind, namespace, name, of=of, inside=inside)
         given = answers(found)
         annotations = ((found.resource or {}).get("metadata") or {}).get("annotations") or {}
