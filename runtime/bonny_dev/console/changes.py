@@ -29,7 +29,7 @@ OBJECTS: Final = 5_000
 PATHS: Final = 20
 # An object that is larger is not compared: a person waits for the page meanwhile.
 LARGEST: Final = 2**20
-HIDDEN: Final = "~ (of a Secret, only its metadata is read)"
+HIDDEN: Final = "~ more, perhaps: of this kind only the metadata is read"
 
 
 class Changes:
@@ -62,23 +62,33 @@ class Changes:
 
     def _note(self, path: str, kind: Kind, fields: list[str]) -> None:
         known = self._seen.setdefault(path, deque(maxlen=KEPT))
-        known.append((time.time(), fields or ([HIDDEN] if kind.metadata_only else [])))
+        known.append((time.time(), [*fields, *([HIDDEN] if kind.metadata_only else [])]))
         self._seen.move_to_end(path)
         if len(self._seen) > OBJECTS:
             self._seen.popitem(last=False)
 
 
 def written(live: Resource, before: Resource, ours: str) -> Iterator[tuple[str, list[str]]]:
-    """The writes by managers that begin with `ours`: their subresource, and the paths of the fields they changed."""
+    """The writes by managers that begin with `ours`: their subresource, and the paths of the fields they changed.
+
+    Another manager's write may take fields from an entry of ours, whose time stays then.
+    """
     earlier = {_name(each): each for each in _entries(before)}
-    for entry in _entries(live):
-        if not str(entry.get("manager")).startswith(ours) or entry == earlier.get(_name(entry)):
+    entries = {_name(each): each for each in _entries(live)}
+    foreign = any(each != earlier.get(name) for name, each in entries.items() if not _is_ours(each, ours))
+    for name, entry in entries.items():
+        last = earlier.get(name, {})
+        if not _is_ours(entry, ours) or (foreign and entry.get("time") == last.get("time")):
             continue
-        fields = entry.get("fieldsV1") or {}
-        last = earlier.get(_name(entry), {}).get("fieldsV1") or {}
-        found = changes(_part(live, fields), _part(before, last))
+        found = changes(_part(live, entry.get("fieldsV1") or {}), _part(before, last.get("fieldsV1") or {}))
         shown = [printable(each) for each in islice(found, PATHS)]
-        yield entry.get("subresource", ""), [*shown, *([f"and {more} more"] if (more := sum(1 for _ in found)) else [])]
+        more = sum(1 for _ in found)
+        if shown or entry != last:
+            yield entry.get("subresource", ""), [*shown, *([f"and {more} more"] if more else [])]
+
+
+def _is_ours(entry: Mapping[str, Any], ours: str) -> bool:
+    return str(entry.get("manager")).startswith(ours)
 
 
 def _entries(resource: Resource) -> list[Resource]:
