@@ -63,6 +63,10 @@ class Tunnel:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the connection."""
         await self._socket.close()
         await self._session.close()
 

@@ -82,7 +82,9 @@ class InCluster(Inside):
     def __init__(self, client: Client, operator: Operator, namespace: str, token: str = "") -> None:
         self._client, self._operator, self._namespace, self._token = client, operator, namespace, token
         self._open: AsyncExitStack | None = None
-        self._tunnel: Tunnel | None = None
+        self.tunnel: Tunnel | None = None
+        """The open connection."""
+
         self._pod: Resource = {}
 
     async def __aexit__(
@@ -94,7 +96,7 @@ class InCluster(Inside):
         target = f"{path}?{urlencode(query)}" if query else path
         for tries_left in (1, 0):
             try:
-                tunnel = self._tunnel or await self._find()
+                tunnel = self.tunnel or await self._find()
                 status, body = await tunnel.get(target, _headers(self._token or _setting(self._pod, TOKEN)))
                 return _read(f"pod {self._name()}", path, status, body)
             except (CannotForward, ApiError, UsageError, TimeoutError, OSError) as error:
@@ -112,8 +114,8 @@ class InCluster(Inside):
         if not port.isdecimal() or port == "0":
             raise CannotForward(f"pod {self._name()} has no port in {PORT}: {ADVICE}")
         self._open = AsyncExitStack()
-        self._tunnel = await self._open.enter_async_context(Tunnel(self._client, self._pod, int(port), seconds=SECONDS))
-        return self._tunnel
+        self.tunnel = await self._open.enter_async_context(Tunnel(self._client, self._pod, int(port), seconds=SECONDS))
+        return self.tunnel
 
     async def _leader(self) -> Resource:
         where = Kind("v1", "Pod", label_selector=f"app.kubernetes.io/name={self._operator.name}")
@@ -134,7 +136,7 @@ class InCluster(Inside):
     async def _leave(self) -> None:
         if self._open is not None:
             await self._open.aclose()
-        self._open = self._tunnel = None
+        self._open = self.tunnel = None
 
 
 def inside_of(url: str, client: Client, operator: Operator, namespace: str) -> Inside:
