@@ -254,7 +254,7 @@ def examine(
 def explain(
     c: Context,
     target: Annotated[str, "the object, as kind/namespace/name or kind/name; with --all a kind, or nothing"],
-    all: Annotated[bool, "one line for each object"] = False,  # noqa: A002  it becomes the option
+    all: Annotated[str | bool, "one line for each object, of a kind or of all"] = False,  # noqa: A002  the option
     json: Annotated[bool, "the answers as JSON, for scripts"] = False,
     url: ConsoleUrl = "",
     namespace: Annotated[str, "namespace that the operator is deployed to (default: its name)"] = "",
@@ -275,7 +275,11 @@ def explain(
 
     operator = Project.at(Path(c.root)).load_operator()
     where = check_dns_label(namespace or operator.name, "namespace")
-    answered = why(cluster_of(context), operator, target, namespace=where, everything=all, as_json=json, url=url)
+    if isinstance(all, str):
+        if target:
+            raise UsageError(f"--all names {all[:60]!r}, and {target[:60]!r} stands before it: leave one of them out")
+        target = all
+    answered = why(cluster_of(context), operator, target, namespace=where, everything=bool(all), as_json=json, url=url)
     return int(not asyncio.run(answered))
 
 
