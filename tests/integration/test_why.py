@@ -228,6 +228,8 @@ async def test_a_permission_that_was_taken_away(sandbox: Sandbox, tmp_path: Path
         given = await answered(at_work, "desks", "oak")
         assert given["permissions"].text.startswith("ServiceAccount lamps/lamps lacks ")
         assert any('"deployments"' in line for line in given["permissions"].detail)
+        # Without it the finalizer stays, if the operator had not opened its watch before.
+        await at_work.client.merge_patch(role, ("", "lamps"), {"rules": live["rules"]})
 
 
 async def test_an_object_that_does_not_exist_and_an_unknown_kind(
