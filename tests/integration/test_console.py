@@ -100,7 +100,7 @@ def test_it_shows_the_last_outcome_of_all_objects_and_no_values(console: Console
     assert "very secret" not in json.dumps(everything)
 
 
-def test_only_what_changed_is_told_again(console: Console, sandbox: Sandbox) -> None:
+def test_only_changes_are_sent_again(console: Console, sandbox: Sandbox) -> None:
     Sandbox.eventually(lambda: len(console.get("/outcomes")["runs"]) == 4)
     first = console.get("/outcomes")
     assert first["whole"]

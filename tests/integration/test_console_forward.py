@@ -77,7 +77,7 @@ async def asked(sandbox: Sandbox, path: str = "/overview") -> dict[str, Any]:
         return await inside.ask(path)
 
 
-async def test_the_leader_is_asked_through_the_api_server(sandbox: Sandbox, port: int, pods: Any) -> None:
+async def test_the_leader_is_reached_through_the_api_server(sandbox: Sandbox, port: int, pods: Any) -> None:
     (nobody,) = free_ports(1)
     pods("a-standby", port=str(nobody))
     pods("b-leader", port=str(port))
@@ -126,7 +126,7 @@ async def test_why_it_is_not_reached_is_one_sentence(
     assert "\n" not in found["problem"]
 
 
-async def test_a_wrong_token_is_told(sandbox: Sandbox, port: int, pods: Any) -> None:
+async def test_a_wrong_token_is_reported(sandbox: Sandbox, port: int, pods: Any) -> None:
     pods("x", port=str(port), token="another")
     assert (await asked(sandbox))["problem"] == "pod watched/x answers 401 to /overview"
 

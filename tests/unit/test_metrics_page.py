@@ -26,12 +26,12 @@ def rows(heading: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-def test_every_metric_has_its_usual_value_and_what_to_do_otherwise() -> None:
+def test_every_metric_has_its_usual_value_and_advice() -> None:
     assert rows("metric").keys() == {code(row[0]) for row in table("metric")}
     assert [name for name, (usual, advice) in rows("metric").items() if not (usual and advice)] == []
 
 
-def test_every_alert_says_what_to_do() -> None:
+def test_every_alert_has_advice() -> None:
     loaded: dict[str, Any] = yaml.safe_load(files("bonny_dev.manifest").joinpath("alerts.yaml").read_text("utf-8"))
     there = {rule["alert"] for group in loaded["groups"] for rule in group["rules"]}
     assert rows("alert").keys() == there

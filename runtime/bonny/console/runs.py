@@ -74,13 +74,13 @@ class History:
         """By controller, kind (as `Kind.resource`) and object; the one whose run began or ended last is the last."""
 
         self.first = self.version = time.time_ns() // 1_000
-        """Grows with each run. A process that starts later begins above what an earlier one reached."""
+        """Grows with each run. A process that starts later begins above the versions of an earlier one."""
 
         self.requests: dict[tuple[object, ...], tuple[str, str, bool, str]] = {}
         """One of each sort: method, path, whether it is a watch, and the status of its answer."""
 
         self.thread = threading.get_ident()
-        """Other threads send requests of other programs, such as those of the page of `invoke run-local`."""
+        """Other threads send requests of other programs, such as the page of `invoke run-local`."""
 
     async def reconcile(self, axn: Reconcile[Any], run: Awaitable[None], *, controller: str) -> None:
         """Await the run of a reconcile, and remember it."""

@@ -1,6 +1,6 @@
 """Server: answers the requests of the console, on the loopback address.
 
-    GET /overview                                       the process, and one request of each sort that RBAC knows
+    GET /overview                                       the process, and one request of each sort of RBAC
     GET /outcomes?since=VERSION                         the last run of each object that ran since an earlier answer
     GET /object?kind=RESOURCE&namespace=NAME&name=NAME  one object, with `controller` where several have its kind
 

@@ -116,7 +116,7 @@ class Board:
         }
 
     async def permissions(self) -> dict[str, Any]:
-        """The rules that the operator used, those that its manifest grants in vain, and those that it lacks."""
+        """The rules that the operator used, that its manifest grants without need, and that are missing."""
         of, inside = await asyncio.gather(self._operator_facts(), self._inside.ask("/overview"))
         recorder = PermissionRecorder()
         requests = inside.get("requests", ())
@@ -185,7 +185,7 @@ class Board:
 
 
 def shown(inside: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
-    """The overview of an operator, with ages in place of its clock, and what its controllers' objects do."""
+    """The overview of an operator, with ages in place of its clock, and a summary of its controllers' objects."""
     controllers = [{**each, **memory.summary(each["name"], each["kind"])} for each in inside["controllers"]]
     rest = {name: value for name, value in with_ages(inside).items() if name not in ("requests", "clock")}
     return {**rest, "controllers": controllers}

@@ -1,8 +1,8 @@
 """Changes: the paths of the fields that each write of the operator changed, as the watches of the page saw it.
 
 `+spec.size` is new, `~spec.size` got another value, `-spec.size` is gone; items of lists are `[]`. Only paths are kept,
-and of a Secret nothing but its metadata is read. Which fields are the operator's, and which write is its own, is in
-`managedFields`. What was written before the page was served is unknown.
+and of a Secret nothing but its metadata is read. `managedFields` shows the operator's fields and its own
+writes. Writes before the page was served are unknown.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HIDDEN: Final = "~ more, perhaps: of this kind only the metadata is read"
 
 
 class Changes:
-    """Subscribes to streams; `of` returns what it saw of a path of the API."""
+    """Subscribes to streams; `of` returns the changes that it saw at a path of the API."""
 
     def __init__(self, operator: str) -> None:
         self._ours = f"{operator}/"

@@ -1,4 +1,4 @@
-"""Memory: the last run of each object, as the operator remembers it; only what changed is asked for again."""
+"""Memory: the last run of each object, as the operator remembers it; only changes are requested again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Last(NamedTuple):
     error: str
     tries: int
     due: float | None
-    """When the next one begins, if that is known."""
+    """When the next one begins, if there is one."""
 
 
 NONE: Final = Last("none", 0.0, 0.0, "", 0, None)
@@ -44,14 +44,14 @@ class Memory:
     """Why the operator does not answer."""
 
     ahead: float = 0.0
-    """Seconds by which the operator's clock is ahead of the one of this machine."""
+    """Seconds by which the operator's clock is ahead of the clock of this machine."""
 
     _version: int = 0
     _looked: float = float("-inf")
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def look(self) -> None:
-        """Ask what changed, unless that was done a moment ago."""
+        """Request the changes, unless that was done a moment ago."""
         async with self._turn:
             if time.monotonic() - self._looked < SECONDS:
                 return
@@ -74,7 +74,7 @@ class Memory:
         return self.runs.get((controller, kind), {})
 
     def summary(self, controller: str, kind: str) -> dict[str, Any]:
-        """What runs, what is tried again and when, and what took longest: ten of each."""
+        """The running handlers, the next retries with their times, and the slowest objects: ten of each."""
         runs, now = self.of(controller, kind), time.time()
         running = ((name, run) for name, run in runs.items() if run.outcome == "running")
         retries = ((name, run) for name, run in runs.items() if run.outcome in ("failed", "retry") and run.due)

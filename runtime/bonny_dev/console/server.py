@@ -131,7 +131,7 @@ async def serve(
     port: int = 0,
     opened: Callable[[str], None],
 ) -> None:
-    """Serve the page until cancelled; `opened` gets its link, and `reach` returns how the operator is asked.
+    """Serve the page until cancelled; `opened` gets its link, and `reach` returns the way to the operator.
 
     Raises: `UsageError`, `ApiError`.
     """

@@ -1,5 +1,5 @@
-"""Inside: what a running operator remembers, from its console (`bonny.console`), on this machine or in a cluster.
+"""Inside: the memory of a running operator, from its console (`bonny.console`), on this machine or in a cluster.
 
-You need it behind `invoke why`, `invoke console` and `invoke top`. `reading` finds the console and asks it, `forward`
+You need it behind `invoke why`, `invoke console` and `invoke top`. `reading` finds the console and reads it, `forward`
 reaches it through the API server.
 """

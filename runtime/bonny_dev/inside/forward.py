@@ -30,7 +30,7 @@ POD: Final = Kind("v1", "Pod")
 
 
 class CannotForward(Exception):
-    """The port is not reached; the text says why. `broke`: it was reached before, on this connection."""
+    """The port is not reached; the text has the reason. `broke`: it was reached before, on this connection."""
 
     def __init__(self, text: str, *, broke: bool = False) -> None:
         super().__init__(text)

@@ -1,8 +1,8 @@
 """Inside: reads the operator's own console (`bonny.console`), at an address or through the API server.
 
-Without an address it is looked for in the cluster: the pod that leads, by its Lease, and the port in its environment.
+Without an address it is looked for in the cluster: the pod of the leader, by its Lease, and the port in its environment.
 Requests then go through the API server's port-forward, with the person's own permissions, and nothing listens on this
-machine. Each sentence under `problem` says why there is no answer.
+machine. Each sentence under `problem` is the reason for a missing answer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Inside:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close what is open."""
+        """Close all connections."""
 
     async def ask(self, path: str, **query: str) -> dict[str, Any]:
         """The answer; or, under `problem`, a sentence with the reason why there is none."""
@@ -77,7 +77,7 @@ class AtAddress(Inside):
 
 
 class InCluster(Inside):
-    """The console of the pod that leads, or of the first one that is ready."""
+    """The console of the leader's pod, or of the first pod that is ready."""
 
     def __init__(self, client: Client, operator: Operator, namespace: str, token: str = "") -> None:
         self._client, self._operator, self._namespace, self._token = client, operator, namespace, token
@@ -140,7 +140,7 @@ class InCluster(Inside):
 
 
 def inside_of(url: str, client: Client, operator: Operator, namespace: str) -> Inside:
-    """The operator's own console at `url`, or at BONNY_CONSOLE_URL; without an address, that of the pod that leads.
+    """The operator's own console at `url`, or at BONNY_CONSOLE_URL; without an address, that of the leader's pod.
 
     Raises: `UsageError` for an address that is not of this machine.
     """

@@ -140,6 +140,6 @@ class _All(_Instead):
 
     @property
     def takes_value(self) -> bool:
-        """invoke asks as soon as it sees the option; it would take the next word for the missing argument else."""
+        """Read as soon as invoke sees the option; it would take the next word for the missing argument else."""
         self.fill()
         return True

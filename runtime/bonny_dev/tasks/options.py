@@ -15,8 +15,8 @@ Definition: TypeAlias = Annotated[
 ]
 ConsoleUrl: TypeAlias = Annotated[
     str,
-    "address of the operator's own console: http://127.0.0.1:8090 (default: BONNY_CONSOLE_URL, else that of the pod "
-    "that leads, through the API server)",
+    "address of the operator's own console: http://127.0.0.1:8090 (default: BONNY_CONSOLE_URL, else the leader's pod, "
+    "through the API server)",
 ]
 KubeContext: TypeAlias = Annotated[str, "context of your kubeconfig (default: the current one)"]
 

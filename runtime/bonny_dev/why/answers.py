@@ -189,7 +189,7 @@ def _turn(live: Resource, facts: Facts) -> Answer:
     why = printable((reconciled or {}).get("message", ""))
     if "queue" in facts.inside:
         return _place(facts.inside["queue"], facts.inside["runs"], why)
-    rest = f"the queue is in the operator's memory: {facts.inside.get('problem') or 'it was not asked'}"
+    rest = f"the queue is in the operator's memory: {facts.inside.get('problem') or 'it was not read'}"
     if reconciled is None:
         return Answer("turn", State.UNKNOWN, f"not visible without the condition {RECONCILED}; {rest}")
     since = _ago(reconciled.get("lastTransitionTime"), facts)

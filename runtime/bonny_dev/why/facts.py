@@ -68,7 +68,7 @@ class OperatorFacts:
     """Permissions that its ServiceAccount needs and lacks."""
 
     inside: Mapping[str, Any] = field(default_factory=dict)
-    """The overview of its console (`bonny.console`); without one, `problem` says why."""
+    """The overview of its console (`bonny.console`); without one, `problem` has the reason."""
 
     unread: tuple[str, ...] = ()
 
@@ -94,7 +94,7 @@ class Facts:
     """Of events.k8s.io/v1, about this object, oldest first."""
 
     inside: Mapping[str, Any] = field(default_factory=dict)
-    """What the operator remembers of the object (/object of its console); else `problem`, or nothing."""
+    """The object in the operator's memory (/object of its console); else `problem`, or nothing."""
 
     unread: tuple[str, ...] = ()
 

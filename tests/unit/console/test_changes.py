@@ -31,7 +31,7 @@ def test_a_write_adds_changes_and_removes_fields() -> None:
     assert (subresource, sorted(found)) == ("", ["+data.new", "-data.gone", "~data.other"])
 
 
-def test_a_creation_names_what_is_new() -> None:
+def test_a_creation_names_the_new_fields() -> None:
     assert [*written(config_map({"a": "1"}, entry("a")), {}, OURS)] == [("", ["+data"])]
 
 
