@@ -2,10 +2,10 @@
 
     python -m bench.console
 
-The operator's part, which needs no server: memory of a full history, and CPU of a remembered run, of a remembered request, and of the answers
-to the page, which asks every two seconds. Each object has the runs that are kept of it, and each run two writes.
-Then, in a sandbox: the time until Chromium has painted a list of 10,000 objects, also with 100 events a second, and until
-`invoke why` has its answers.
+The operator's part, which needs no server: memory of a full history, and CPU of a remembered run, of a remembered
+request, and of the answers to the page, which come every two seconds. Each object has the runs that are kept of it, and
+each run two writes. Then, in a sandbox: the time until Chromium has painted a list of 10,000 objects, also with 100
+events a second, and until `invoke why` has its answers.
 """
 
 from __future__ import annotations
@@ -170,8 +170,6 @@ class Events:
         self._thread.join()
 
     async def _run(self) -> None:
-        from tests.support.watched import GROUP, Clock
-
         kind = Clock.as_kind(GROUP)
         async with (
             Client(Kubeconfig(str(self._kubeconfig)), user_agent="bench") as client,

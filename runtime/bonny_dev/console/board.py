@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from heapq import nsmallest
 from typing import Any, Final
 
 from bonny.client.api import Client
@@ -83,12 +84,15 @@ class Board:
         stream = self._stream(plural)
         await self._memory.look()
         runs = self._memory.of(self._controller(stream.kind), stream.kind.resource)
-        names = [(key, str(key)) for key in stream.store.keys() if search in str(key)]  # noqa: SIM118  not a mapping
-        if outcome:
-            names = [(key, name) for key, name in names if runs.get(name, NONE).outcome == outcome]
         order = {each: place for place, each in enumerate(FIRST)}
-        names.sort(key=lambda each: (order.get(runs.get(each[1], NONE).outcome, len(FIRST)), each[1]))
-        rows = [_row(stream, key, runs.get(name, NONE)) for key, name in names[:SHOWN]]
+        names = [
+            (order.get(last, len(FIRST)), name, key)
+            for key in stream.store.keys()  # noqa: SIM118  not a mapping
+            if search in (name := str(key))
+            if (last := runs.get(name, NONE).outcome) == outcome or not outcome
+        ]
+        first = nsmallest(SHOWN, names)
+        rows = [_row(stream, key, runs.get(name, NONE)) for _, name, key in first]
         return {"total": len(names), "rows": rows, "problem": self._memory.problem, "synced": stream.synced}
 
     async def one(self, plural: str, namespace: str, name: str) -> dict[str, Any]:
