@@ -62,6 +62,13 @@ class Part:
         return True
 
 
+class Declaration:
+    """Base of objects that an extra adds to the manifest. `discover` finds them; `Operator(crds=...)` takes them."""
+
+    extra: ClassVar[str]
+    name: str
+
+
 class ExtraRun:
     """The part of an extra in one run of the process. The base does nothing."""
 
