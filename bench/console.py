@@ -43,7 +43,7 @@ WRITES: Final = (
     "/api/v1/namespaces/default/configmaps/{}",
     "/apis/example.com/v1/namespaces/default/widgets/{}/status",
 )
-# The page asks every two seconds.
+# An answer every two seconds.
 PER_SECOND: Final = 0.5
 EVENTS: Final = 100
 SHOWN_OBJECTS: Final = 10_000

@@ -1,8 +1,8 @@
 """Inside: reads the operator's own console (`bonny.console`), at an address or through the API server.
 
-Without an address it is looked for in the cluster: the pod of the leader, by its Lease, and the port in its environment.
-Requests then go through the API server's port-forward, with the person's own permissions, and nothing listens on this
-machine. Each sentence under `problem` is the reason for a missing answer.
+Without an address it is looked for in the cluster: the pod of the leader, by its Lease, and the port in its
+environment. Requests then go through the API server's port-forward, with the person's own permissions, and nothing
+listens on this machine. Each sentence under `problem` is the reason for a missing answer.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ async def test_objects_of_two_kinds_with_one_name_have_runs_of_their_own() -> No
     assert [len(each) for each in history.runs.values()] == [1, 1]
 
 
-async def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "OBJECTS", 3)
     monkeypatch.setattr(runs, "WRITES", 2)
     history = History(None)
@@ -168,7 +168,7 @@ async def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
     assert len(history.runs["C", KIND, Key("default", "d")]) == runs.RUNS
 
 
-async def test_traces_go_on() -> None:
+async def test_traces_continue() -> None:
     traces = Traces()
     history = History(traces)
 
