@@ -1,4 +1,4 @@
-"""The book: its files are those of a working repository; each command is run, and each output is seen."""
+"""The book: its files make a working repository; each command is run, and each output is seen."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
 @pytest.mark.server
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="the reader has kubectl")
 @pytest.mark.skipif(not controllers_are_here(), reason="the reader has kube-controller-manager")
-def test_the_book_comes_out_as_it_says(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_of_the_book_works_and_prints_its_output(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.template.test_readme.COMMAND_SECONDS", 1_200.0)  # `invoke prove`
     monkeypatch.setattr("tests.template.test_tutorial.SEEN_SECONDS", 150.0)  # a Job starts within a minute
     page = PAGE.read_text("utf-8")
