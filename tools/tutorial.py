@@ -55,7 +55,7 @@ class Edit(NamedTuple):
 
     def carry_out(self, root: Path) -> None:
         path = root / self.path
-        new = ast.parse(self.text).body
+        new = ast.parse(self.text).body if path.suffix == ".py" else []
         if len(new) == 1 and isinstance(new[0], ast.ClassDef):
             before = path.read_text("utf-8")
             old = next(node for node in ast.parse(before).body if getattr(node, "name", "") == new[0].name)
@@ -78,6 +78,9 @@ def steps(page: str) -> Iterator[Command | Edit | Shown]:
         language, text = block.groups()
         if language == "python":
             (*_, path) = re.findall(r"`([\w./]+\.py)`", page[: block.start()])
+            yield Edit(path, text)
+        elif language == "yaml":
+            (*_, path) = re.findall(r"`([\w./-]+\.yaml)`", page[: block.start()])
             yield Edit(path, text)
         elif language == "text":
             yield Shown(text)

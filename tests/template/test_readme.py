@@ -198,7 +198,7 @@ RULES = (
         r"pip install -e '\.\[dev\]'", install_by_uv, "uv does the same into an environment of the project in seconds"
     ),
     Rule(r"uv sync", sync, "with the Python of the tests"),
-    Rule(r"git (init|add|commit) ?.*", with_an_author, "git asks for the name of its user"),
+    Rule(r"git (init|add|commit|tag) ?.*", with_an_author, "git asks for the name of its user"),
     Rule(r"pip install cookiecutter", is_ours, "the test's own environment has it"),
     Rule(
         r"invoke run-local --sandbox --apply-samples",
