@@ -149,7 +149,7 @@ def contents() -> str:
         "_subdirectory": f"<% raw %>{FOLDER}<% endraw %>",
         "_templates_suffix": "",
         "_envops": {**delimiters, "keep_trailing_newline": True},
-        "_exclude": ["__pycache__", "*.pyc"],
+        "_exclude": ["__pycache__", "*.pyc", "<% if _copier_operation == 'update' %>vendor<% endif %>"],
         "_message_after_copy": MESSAGE,
         **asked,
         "cookiecutter": {"type": "json", "when": False, "default": f"{before}<< {{{values}}} | tojson >>"},
