@@ -1,7 +1,7 @@
-"""Copier questions: writes copier.yml from cookiecutter.json and the checks of its hook, so that copier renders the same.
+"""Copier questions: writes copier.yml from cookiecutter.json and the checks of the hook.
 
 You need it after a change of a question or of a check. Hooks do not run under copier: each refusal of
-`hooks/pre_gen_project.py` is a validator there. The names that Python takes are those of all versions that are supported.
+`hooks/pre_gen_project.py` is a validator there.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ OTHER_MODULES: Final = (
 SLUGIFY: Final = "operator_name | slugify(max_length=50)"
 AS_SLUG: Final = "(operator_name | lower | regex_replace('[^a-z0-9]+', '-'))[:50].strip('-')"
 HEADER: Final = """\
-# The questions of cookiecutter.json for copier; `invoke copier` writes this file. copier renders the same tree
-# without hooks: run the command that is printed at the end. See docs/how-to/update.md.
+# The questions of cookiecutter.json for copier, which renders the same tree without hooks. Written by
+# `python tools/copier_questions.py`. After copying, run the command that is printed. See docs/how-to/update.md.
 """
 MESSAGE: Final = """\
 cd << operator_slug >> && PYTHONPATH=vendor python -m bonny_dev.deliver   # packs the developer tools
@@ -43,7 +43,20 @@ invoke gen-controller Widget widgets --version v1
 
 def constants() -> dict[str, Any]:
     """The limits, names and patterns of the hook, which cannot be imported: it is a template itself."""
-    names = ("LONGEST", "OPTIONAL", "TAKEN", "WORD", "SLUG", "GROUP", "REGISTRY", "PATH", "IMAGE", "ADDRESS", "OWNERS", "CONTACT")
+    names = (
+        "LONGEST",
+        "OPTIONAL",
+        "TAKEN",
+        "WORD",
+        "SLUG",
+        "GROUP",
+        "REGISTRY",
+        "PATH",
+        "IMAGE",
+        "ADDRESS",
+        "OWNERS",
+        "CONTACT",
+    )
     found: dict[str, Any] = {"re": re}
     for node in ast.parse(HOOK.read_text("utf-8")).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in names:
@@ -76,8 +89,14 @@ def validator(name: str) -> str:
                 "cannot be the name of a namespace and a Python package: begin with a letter and use lower-case letters, digits "
                 "and single '-' between them, for example widgets-operator",
             ),
-            (f"{name} in {taken()}", "is taken by Python, by Windows or by a package that the operator needs: choose another name"),
-            (f"{name} == 'default' or {name}.startswith('kube-')", "would be one of Kubernetes' own namespaces: choose another name"),
+            (
+                f"{name} in {taken()}",
+                "is taken by Python, by Windows or by a package that the operator needs: choose another name",
+            ),
+            (
+                f"{name} == 'default' or {name}.startswith('kube-')",
+                "would be one of Kubernetes' own namespaces: choose another name",
+            ),
         ],
         "api_group": [
             (
@@ -96,7 +115,10 @@ def validator(name: str) -> str:
             )
         ],
         "code_owners": [
-            (unlike(name, known["OWNERS"]), "is not a list of owners: write for example @ann @my-org/my-team, or leave it empty")
+            (
+                unlike(name, known["OWNERS"]),
+                "is not a list of owners: write for example @ann @my-org/my-team, or leave it empty",
+            )
         ],
         "security_contact": [
             (
@@ -107,7 +129,8 @@ def validator(name: str) -> str:
     }
     rules += shape.get(name, [])
     branches = "".join(
-        f"<% {'if' if number == 0 else 'elif'} {test} %>{name} {sentence}\n" for number, (test, sentence) in enumerate(rules)
+        f"<% {'if' if number == 0 else 'elif'} {test} %>{name} {sentence}\n"
+        for number, (test, sentence) in enumerate(rules)
     )
     whole = f"{branches}<% endif %>"
     return f"<% if {name} %>{whole}<% endif %>" if name in known["OPTIONAL"] else whole
@@ -139,11 +162,15 @@ def contents() -> str:
     """The text of copier.yml."""
     context = json.loads((ROOT / "cookiecutter.json").read_text("utf-8"))
     prompts = context["__prompts__"]
-    asked = {name: question(name, default, prompts[name]) for name, default in context.items() if not name.startswith("_")}
+    asked = {
+        name: question(name, default, prompts[name]) for name, default in context.items() if not name.startswith("_")
+    }
     hidden = {name: default for name, default in context.items() if name.startswith("__") and name != "__prompts__"}
-    delimiters = {name: value for name, value in context["_jinja2_env_vars"].items()}
+    delimiters = dict(context["_jinja2_env_vars"])
     before = "".join(f"<% set {name} %>{plain(value)}<% endset %>" for name, value in hidden.items())
-    values = ", ".join(f"'{name}': {name}" for name in asked) + "".join(f", '{name}': {name} | string" for name in hidden)
+    values = ", ".join(f"'{name}': {name}" for name in asked) + "".join(
+        f", '{name}': {name} | string" for name in hidden
+    )
     whole = {
         "_min_copier_version": "9.19.0",
         "_subdirectory": f"<% raw %>{FOLDER}<% endraw %>",
