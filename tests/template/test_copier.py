@@ -68,7 +68,7 @@ def test_copier_yml_is_made_of_cookiecutter_json_and_of_the_hook() -> None:
 
 
 def test_cookiecutter_cruft_and_copier_render_the_same_bytes(programs: Path, template: Path, tmp_path: Path) -> None:
-    address = f"file://{template}"
+    address = f"git+file://{template}"
     run(
         programs / "copier",
         "copy",
@@ -80,7 +80,7 @@ def test_cookiecutter_cruft_and_copier_render_the_same_bytes(programs: Path, tem
         tmp_path / "copied",
         cwd=tmp_path,
     )
-    run(programs / "cruft", "create", address, "--checkout", OLD, "--no-input", cwd=tmp_path)
+    run(programs / "cruft", "create", f"file://{template}", "--checkout", OLD, "--no-input", cwd=tmp_path)
     git(template, "checkout", "--quiet", OLD)
     baked = bake(tmp_path / "bake", template=template)
     deliver(tmp_path / "copied")
@@ -110,7 +110,7 @@ def test_copier_refuses_the_same_answers_and_takes_the_same(programs: Path, tmp_
 def test_an_update_keeps_edits_and_leaves_vendor_to_update_runtime(
     programs: Path, template: Path, tmp_path: Path
 ) -> None:
-    project, address = tmp_path / "copied", f"file://{template}"
+    project, address = tmp_path / "copied", f"git+file://{template}"
     copier = programs / "copier"
     run(copier, "copy", "--quiet", "--defaults", "--vcs-ref", OLD, address, project, cwd=tmp_path)
     deliver(project)
@@ -128,6 +128,6 @@ def test_an_update_keeps_edits_and_leaves_vendor_to_update_runtime(
     assert operator.read_text("utf-8").endswith("# Mine.\n")
     assert (project / ".gitignore").read_text("utf-8").endswith("*.log\n")
     assert contents(project / "vendor") == vendored
-    command = [sys.executable, "-m", "invoke", "update-runtime", "--ref", NEW, "--from", address]
+    command = [sys.executable, "-m", "invoke", "update-runtime", "--ref", NEW, "--from", f"file://{template}"]
     subprocess.run(command, cwd=project, check=True, capture_output=True)
     assert (project / "vendor" / CHANGED).read_text("utf-8") == git(template, "show", f"{NEW}:runtime/{CHANGED}")
