@@ -46,7 +46,10 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(program: Path, *words: str | Path, cwd: Path) -> str:
-    settings = {**{name: value for name, value in os.environ.items() if name != "PYTHONPATH"}, "HOME": str(program.parent)}
+    settings = {
+        **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        "HOME": str(program.parent),
+    }
     settings |= {f"GIT_{who}_{what}": "a@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     done = subprocess.run(
         [str(program), *map(str, words)], cwd=cwd, env=settings, capture_output=True, text=True, check=False
