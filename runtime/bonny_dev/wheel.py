@@ -146,6 +146,6 @@ def _zipped(files: Mapping[str, bytes], compression: int) -> bytes:
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, data in files.items():
             entry = zipfile.ZipInfo(name, _DATE)
-            entry.external_attr = 0o100644 << 16
+            entry.external_attr = 0o100644 * 2**16
             archive.writestr(entry, data, compression, 9)
     return buffer.getvalue()

@@ -38,7 +38,7 @@ def releases(folder: Path) -> Path:
     """Make the repository in `folder`, which must not exist yet."""
     folder.mkdir()
     git(folder, "init", "--quiet")
-    for name in ("cookiecutter.json", "pyproject.toml"):
+    for name in ("cookiecutter.json", "copier.yml", "pyproject.toml"):
         shutil.copy(TEMPLATE / name, folder)
     for name in PARTS:
         shutil.copytree(TEMPLATE / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))

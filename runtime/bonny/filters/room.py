@@ -127,7 +127,7 @@ class Room:
         self.allocatable: Mapping[str, int] = amounts({name: nano(amount) for name, amount in listed.items()})
         self.scored = (self.allocatable.get(CPU, 0), self.allocatable.get("memory", 0))
         excess = [max(amount.bit_length() - 7, 0) for amount in self.scored]
-        self.size = tuple(amount >> bits << bits for amount, bits in zip(self.scored, excess, strict=True))
+        self.size = tuple((amount >> bits) * 2**bits for amount, bits in zip(self.scored, excess, strict=True))
         """`scored`, rounded down to 7 binary digits: nodes of one kind differ by some kilobytes of memory."""
 
         self.taints = decoded.spec.taints

@@ -27,7 +27,7 @@ OFFICIAL: Final = "https://dl.k8s.io"
 PROGRAMS: Final = ("etcd", "kube-apiserver")
 # For each connection and each read. Without the open Internet the refusal mostly comes at once; silence costs this.
 TIMEOUT_SECONDS: Final = 5.0
-CHUNK: Final = 1 << 20
+CHUNK: Final = 2**20
 MACHINES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 # An entry of the index: three lines of YAML, too few to need a YAML library where only the standard library is sure.

@@ -31,16 +31,18 @@ ABBREVIATIONS: Final = {"gh": "https://github.com", "gl": "https://gitlab.com", 
 # Of a template nothing else is read.
 READ: Final = ("runtime", "CHANGELOG.md", "pyproject.toml")
 SHOWN: Final = 20
+# Written this way, so that no template that holds this file begins here.
+MARK: Final = "<" * 7
 OUTCOMES: Final = {
     "kept": "kept",
     "merged": "merged with the new version",
-    "conflicts": "conflicts, choose between the lines at <<<<<<< and >>>>>>>",
+    "conflicts": f"conflicts, choose between the lines at {MARK} and >>>>>>>",
 }
 
 
 class Edited(NamedTuple):
     """A file of vendor/bonny that was edited here: `kept` as it is, `merged` with what the new version changed, or with
-    conflicts between `<<<<<<<` and `>>>>>>>`, which are left to the user."""
+    conflicts between the two marks of git, which are left to the user."""
 
     name: str
     outcome: Literal["kept", "merged", "conflicts"]
@@ -182,7 +184,7 @@ def _merged(
         command = ("merge-file", "--diff3", *(f"-L{path.name}" for path in paths), *map(str, paths))
         _git(*command, ok=range(1, 128))
         merged = paths[0].read_bytes()
-    return merged, "conflicts" if b"<<<<<<< yours" in merged else "merged"
+    return merged, "conflicts" if f"{MARK} yours".encode() in merged else "merged"
 
 
 # --- files of the repository ------------------------------------------------------------------------------------------
