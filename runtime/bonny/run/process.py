@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
@@ -62,6 +62,8 @@ class Process:
         self._namespaces: Namespaces = config.watch_namespaces or (None,)
         self.streams = Streams(operator, self._namespaces, self._restored)
         self._started = False
+        self._worker: Callable[..., Worker] = Worker
+        self._recorder: type[EventRecorder] = EventRecorder
         self._lasting: dict[Runnable, Supervised] = {}
         """Parts that run until the process stops, streams among them."""
 
@@ -73,7 +75,7 @@ class Process:
 
         Raises: `UsageError` when the credentials cannot be read, a port is taken, or an extra cannot start.
         """
-        operator, self.lifespans.stop = self.operator, stop
+        self.lifespans.stop = stop
         async with AsyncExitStack() as closing:
             asyncio.get_running_loop().set_task_factory(create_task)
             closing.enter_context(self.monitor)
@@ -81,14 +83,7 @@ class Process:
             if self.config.leader_election:
                 # A client of its own: what the lease needs must not wait behind anything else.
                 voter = await closing.enter_async_context(self.connected())
-                self._leadership = Leadership(
-                    voter,
-                    namespace=self.own_namespace,
-                    name=operator.name,
-                    identity=own_identity(),
-                    timing=operator.lease,
-                )
-                fence = self._leadership.remaining
+                self._leadership, fence = self._candidate(voter)
             client = await closing.enter_async_context(self.connected(fence))
             # A plugin that makes credentials may wait for a person.
             await first_of(client.connection(), stop.wait())
@@ -117,6 +112,12 @@ class Process:
         operator = self.operator
         return Client(self.cluster, user_agent=operator.user_agent, fence=fence, group=operator.group)
 
+    def _candidate(self, voter: Client) -> tuple[Leadership, Callable[[], float]]:
+        """The candidate for the lease, and the fence of all other requests."""
+        own = {"namespace": self.own_namespace, "name": self.operator.name, "identity": own_identity()}
+        leadership = Leadership(voter, timing=self.operator.lease, **own)
+        return leadership, leadership.remaining
+
     async def _serve(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, as long as this replica leads; then stop in order."""
         leadership = self._leadership
@@ -133,7 +134,7 @@ class Process:
             standing_by.cancel()
             if stop.is_set():
                 break
-            await self._list_again()
+            await self._list_again(self._relied_on())
             self._begin_term()
             await first_of(stop.wait(), leadership.lost.wait())
             if stop.is_set():
@@ -158,7 +159,7 @@ class Process:
         operator, pipeline = self.operator, Pipeline(self.operator.steps)
         self.client = self.streams.client = client
         reporter = f"{operator.group}/{operator.name}"
-        self.recorder = EventRecorder(client, controller=reporter, instance=self.config.pod_name)
+        self.recorder = self._recorder(client, controller=reporter, instance=self.config.pod_name)
         self.tasks = PeriodicTasks(client, operator.tasks)
         self.tasks.leading = False
         self._controllers = [controller_class() for controller_class in operator.controllers]
@@ -166,7 +167,7 @@ class Process:
             controller_class = type(controller)
             _warn(controller_class, operator.group)
             for kind in controller_class.kinds(operator.group):
-                worker = Worker(
+                worker = self._worker(
                     operator=operator.name,
                     group=operator.group,
                     controller=controller,
@@ -221,19 +222,30 @@ class Process:
         self._once.append(asyncio.create_task(first_sync, name="the first sync"))
         self._started = True
 
+    @property
+    def _parts(self) -> Mapping[Stoppable, Supervised]:
+        """The parts that run because this replica leads."""
+        return self.term.parts
+
     def _begin_term(self) -> None:
         """Start the parts that only the leader runs."""
+        self.term.begin(self._singles() | {worker: worker.restart for worker in self.workers})
+
+    def _singles(self) -> dict[Stoppable, Restart]:
+        """Parts that never run in two replicas; the periodic tasks go on, too."""
         self.tasks.leading = True
         servers: list[Stoppable] = [*self.servers, *(part for extra in self.extras for part in extra.term())]
-        workers = {worker: worker.restart for worker in self.workers}
-        self.term.begin(dict.fromkeys(servers, Restart.PERMANENT) | workers)
+        return dict.fromkeys(servers, Restart.PERMANENT)
 
-    async def _list_again(self) -> None:
-        """List what extras rely on: a standby's streams may have fallen silent without notice.
+    def _relied_on(self) -> list[Stream]:
+        """What extras rely on: a standby's streams may have fallen silent without notice.
 
         All other writes name the version or the UID that a stream showed, or read the object first.
         """
-        for stream in [stream for extra in self.extras for stream in extra.relisted()]:
+        return [stream for extra in self.extras for stream in extra.relisted()]
+
+    async def _list_again(self, streams: Iterable[Stream]) -> None:
+        for stream in streams:
             await cancelled([self._lasting[stream].task])
             stream.prepare_relist()
             self._lasting[stream] = Supervised(stream)
@@ -260,16 +272,16 @@ class Process:
         await self.term.end(self.tasks.ending, grace=grace)
 
     async def _cancel(self) -> None:
-        running = (*self._lasting.values(), *self.term.parts.values())
+        running = (*self._lasting.values(), *self._parts.values())
         await cancelled([*(part.task for part in running), *self._once], seconds=CANCEL_SECONDS)
 
     # --- probes -------------------------------------------------------------------------------------------------------
 
     def health(self) -> Report:
         """The answer of /healthz."""
-        running = (*self._lasting.values(), *self.term.parts.values())
+        running = (*self._lasting.values(), *self._parts.values())
         tasks = [part.task for part in running if not part.final]
-        slots = [part for part in self.term.parts if isinstance(part, Worker | ObjectVisitor)]
+        slots = [part for part in self._parts if isinstance(part, Worker | ObjectVisitor)]
         return health.liveness(self.operator.watch_options, self._all_streams(), slots, tasks)
 
     def readiness(self) -> Report:
@@ -279,7 +291,7 @@ class Process:
         if self._started:
             # Without the error, which may hold secrets: anyone who reaches the port may ask.
             notes += [f"task {name}: halted by an error, see the log" for name in list(self.tasks.halted)]
-        dropped = [f"{part}: failed, and is not started again" for part, task in self.term.parts.items() if task.failed]
+        dropped = [f"{part}: failed, and is not started again" for part, task in self._parts.items() if task.failed]
         for extra in self.extras:
             noted, failing = extra.problems()
             notes += noted
@@ -287,7 +299,7 @@ class Process:
         return health.readiness(self._all_streams(), started=self._started, notes=notes, dropped=dropped)
 
     def _all_streams(self) -> list[Stream]:
-        running = (part for part in self.term.parts if isinstance(part, ObjectVisitor))
+        running = (part for part in self._parts if isinstance(part, ObjectVisitor))
         return [*self.streams, *(stream for server in running for stream in server.streams)]
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:

@@ -1,0 +1,111 @@
+"""Assignment: which buckets a replica claims and gives back; the rules, without I/O.
+
+An object is in the bucket that the first bits of FNV-1a 64 of its UID name, for all its life. Each bucket has a Lease, and
+whether that is free, only `core.lease` decides: a bucket is claimed by the write that a candidate would do now. The rest
+is balance: replicas count each other by a Lease each, and each keeps its share of the buckets, never more.
+
+Rules worth knowing:
+- Views of two replicas may differ. That costs balance, and never lets two act: a claim names the version of the Lease.
+- The replicas in the order of their names get `divmod(buckets, replicas)`; the first ones get one more.
+- Of too many buckets, the last are given back, so bucket 0 moves as rarely as possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from ..core import lease
+from ..core.lease import Candidate, LeaseTiming, Record
+
+HASH: Final = "fnv1a64"
+_OFFSET, _PRIME, _ALL = 0xCBF29CE484222325, 0x100000001B3, 0xFFFFFFFFFFFFFFFF
+BITS: Final = 64
+
+
+def fnv1a64(text: str) -> int:
+    """FNV-1a of the UTF-8 bytes, as the API server's `shardRange` computes it."""
+    value = _OFFSET
+    for byte in text.encode():
+        value = (value ^ byte) * _PRIME & _ALL
+    return value
+
+
+def bucket_of(uid: str, buckets: int) -> int:
+    """The bucket of an object; `buckets` is a power of two."""
+    return fnv1a64(uid) >> BITS + 1 - buckets.bit_length()
+
+
+def identity_of_all(buckets: int) -> str:
+    """The holder of the operator's own Lease while replicas share. Whoever counts otherwise is another holder."""
+    return f"shared-{HASH}-{buckets}"
+
+
+class Plan(NamedTuple):
+    """What to do now."""
+
+    share: int
+    claims: list[int]
+    surplus: list[int]
+
+
+class View:
+    """The Leases as this replica received them. Times are on the clock of `now`."""
+
+    def __init__(self, identity: str, *, member: str, buckets: int, timing: LeaseTiming) -> None:
+        """`identity` holds buckets; `member` is the name of the Lease by which others count this replica."""
+        self._member = member
+        self._timing = timing
+        self.leases = [Candidate(identity, timing) for _ in range(buckets)]
+        self.members: dict[str, Candidate] = {}
+
+    def saw_bucket(self, bucket: int, record: Record, *, now: float) -> None:
+        """The Lease of a bucket was received; an empty record: it is not there."""
+        self.leases[bucket] = self._seen(self.leases[bucket], record, now)
+
+    def saw_member(self, name: str, record: Record, *, now: float) -> None:
+        """The Lease of a member was received; an empty record: it was deleted."""
+        if record.version:
+            self.members[name] = self._seen(self.members.get(name) or Candidate(name, self._timing), record, now)
+        else:
+            self.members.pop(name, None)
+
+    def live(self, *, now: float) -> list[str]:
+        """The members in their order, this one among them."""
+        others = {name for name, each in self.members.items() if now < _end(each)}
+        return sorted(others | {self._member})
+
+    def gone_for(self, name: str, *, now: float) -> float:
+        """Seconds since the Lease of a member ended."""
+        return now - _end(self.members[name])
+
+    def plan(self, *, kept: Collection[int], busy: Collection[int], now: float) -> Plan:
+        """`kept`: buckets that this replica holds and goes on to hold; `busy`: also the ones that it is giving back."""
+        live = self.live(now=now)
+        rank, buckets = live.index(self._member), len(self.leases)
+        each, more = divmod(buckets, len(live))
+        share = each + (rank < more)
+        # Each replica begins elsewhere, so that two rarely claim the same bucket.
+        first = rank * buckets // len(live)
+        order = [(first + number) % buckets for number in range(buckets)]
+        free = [bucket for bucket in order if bucket not in busy and self._is_free(bucket, now)]
+        return Plan(share, free[: max(share - len(kept), 0)], sorted(kept)[share:])
+
+    def candidate(self, bucket: int) -> Candidate:
+        """The candidate to begin with, which knows what was received."""
+        return replace(self.leases[bucket], known=True)
+
+    def _is_free(self, bucket: int, now: float) -> bool:
+        _, command = lease.step(self.candidate(bucket), lease.LeaseTick(), now=now, chance=0.0)
+        return isinstance(command, lease.Write)
+
+    def _seen(self, candidate: Candidate, record: Record, now: float) -> Candidate:
+        return lease.step(candidate, lease.Found(record), now=now, chance=0.0)[0]
+
+
+def _end(member: Candidate) -> float:
+    """When a member's Lease ends, if it is not renewed."""
+    record = member.record
+    return member.since + (record.duration if record is not None and record.holder else 0)
