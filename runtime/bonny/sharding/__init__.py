@@ -38,7 +38,7 @@ class Sharding:
 
     def process(self, config: Config) -> type[Process]:
         """The class that runs the operator. Without leader election one process does everything, as it always did."""
-        from ..run.process import Process
-        from .process import SharingProcess
+        from ..run.process import Process  # noqa: PLC0415  an operator that is only declared does not need them
+        from .process import SharingProcess  # noqa: PLC0415
 
         return SharingProcess if config.leader_election else Process

@@ -1,8 +1,8 @@
 """Assignment: which buckets a replica claims and gives back; the rules, without I/O.
 
-An object is in the bucket that the first bits of FNV-1a 64 of its UID name, for all its life. Each bucket has a Lease, and
-whether that is free, only `core.lease` decides: a bucket is claimed by the write that a candidate would do now. The rest
-is balance: replicas count each other by a Lease each, and each keeps its share of the buckets, never more.
+An object is in the bucket that the first bits of FNV-1a 64 of its UID name, for all its life. Each bucket has a Lease,
+and whether that is free, only `core.lease` decides: a bucket is claimed by the write that a candidate would do now. The
+rest is balance: replicas count each other by a Lease each, and each keeps its share of the buckets, never more.
 
 Rules worth knowing:
 - Views of two replicas may differ. That costs balance, and never lets two act: a claim names the version of the Lease.

@@ -28,9 +28,7 @@ class SharingExtra(Extra):
         if operator.sharding is None:
             return
         if not isinstance(operator.sharding, Sharding):
-            raise OptionError(
-                f"sharding of operator {operator.name} is {operator.sharding!r}: use Sharding(buckets=16)"
-            )
+            raise OptionError(f"sharding of operator {operator.name} is {operator.sharding!r}: use Sharding()")
         if not operator.deploy.leader_election:
             raise OptionError(f"operator {operator.name} has sharding, which needs Deploy(leader_election=True)")
         shared_timing(operator.lease)

@@ -44,9 +44,8 @@ class SharingProcess(Process):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        sharding = self.operator.sharding
-        assert isinstance(sharding, Sharding)
-        self._activity = Activity(sharding.buckets)
+        buckets = cast("Sharding", self.operator.sharding).buckets
+        self._activity = Activity(buckets)
         self._children: set[int] = set()
         """Buckets whose children are in the stores; those of handled objects are the open ones."""
 
@@ -60,7 +59,7 @@ class SharingProcess(Process):
         self._worker = partial(BucketWorker, activity=self._activity)
 
         def stream(uid: Callable[[Item], str], shown: set[int]) -> Callable[..., BucketStream]:
-            return partial(BucketStream, bucket=lambda item: bucket_of(uid(item), sharding.buckets), shown=shown)
+            return partial(BucketStream, bucket=lambda item: bucket_of(uid(item), buckets), shown=shown)
 
         self.streams.make_primary = stream(own_uid, self._activity.open)
         self.streams.make_owned = stream(owner_uid, self._children)

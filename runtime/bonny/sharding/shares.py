@@ -306,7 +306,9 @@ class Shares:
         for name in [name for name in self._view.members if self._view.gone_for(name, now=clock()) > limit]:
             record = self._view.members.pop(name).record
             with suppress(*REQUEST_ERRORS):
-                await self._client.delete(LEASE, Key(self._namespace, name), version=None if record is None else record.version)
+                await self._client.delete(
+                    LEASE, Key(self._namespace, name), version=None if record is None else record.version
+                )
 
     async def _leave(self) -> None:
         with suppress(*REQUEST_ERRORS):

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Collection, Mapping
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ..calling import HANDLER_THREAD, stopping
 from ..core.objects import Item
@@ -89,8 +89,7 @@ class BucketWorker(Worker):
         self.router.labels_of = labels_of
 
     async def _handle(self, work: Work[Key]) -> None:
-        slot = asyncio.current_task()
-        assert slot is not None
+        slot = cast("asyncio.Task[Any]", asyncio.current_task())
         all_end, activity = self._slots.ended.is_set, self._activity
         token = stopping.set(lambda: all_end() or activity.is_cancelled(slot))
         try:
@@ -102,10 +101,10 @@ class BucketWorker(Worker):
     async def _process(
         self, action: Action, key: Key, item: Item, reasons: frozenset[Reason], *, tries: int = 0
     ) -> Reconcile[Any]:
-        bucket, slot = bucket_of(item.meta.uid, self._activity.buckets), asyncio.current_task()
-        if bucket not in self._activity.open or slot is None:
+        bucket = bucket_of(item.meta.uid, self._activity.buckets)
+        if bucket not in self._activity.open:
             raise Retry("another replica handles the object")
-        self._activity.began(slot, bucket)
+        self._activity.began(cast("asyncio.Task[Any]", asyncio.current_task()), bucket)
         token = acting.set(bucket)
         try:
             return await super()._process(action, key, item, reasons, tries=tries)
