@@ -101,8 +101,9 @@ class Operator:
                     "extras, and periodic tasks"
                 )
         handled = [resource for controller in self.controllers for resource in controller.resources()]
-        own_kinds = (each for each in (*crds, *versions, *handled) if isinstance(each, type))
-        self.crds: tuple[type[Version], ...] = tuple(dict.fromkeys(own_kinds))
+        self.crds: tuple[type[Version], ...] = tuple(
+            dict.fromkeys(each for each in (*crds, *versions, *handled) if isinstance(each, type))
+        )
         """The versions of the operator's own kinds; versions of the controllers are added."""
 
         declared = {id(part): part for part in (*parts, *crds) if isinstance(part, Policy)}

@@ -26,7 +26,7 @@ from ..client.api import Client
 from ..client.clock import clock, pause
 from ..core.lease import Record
 from ..core.objects import Item, version_number
-from ..core.store import Delta
+from ..core.store import Delta, Store
 from ..engine.stream import Stream
 from ..resource import Key, Resource
 from ..run.leader import LEASE, REQUEST_ERRORS, own_identity
@@ -177,18 +177,21 @@ class Shares:
         while True:
             self._changed.clear()
             kept = {bucket for bucket, held in self.held.items() if not held.given_up.is_set()}
-            self._follow(self._view.plan(kept=kept, busy=self.held, now=clock()))
+            self._follow(self._view.plan(kept=kept, busy=self.held, now=clock()), leases.store)
             await pause(self._timing.retry_period / 4, wake=self._changed)
 
-    def _follow(self, plan: Plan) -> None:
+    def _follow(self, plan: Plan, leases: Store) -> None:
         for bucket in plan.surplus:
             self.held[bucket].given_up.set()
         for bucket in plan.claims:
+            name = f"{self._name}-bucket-{bucket}"
+            item = leases.get(Key(self._namespace, name))
             term = BucketTerm(
                 self._client,
                 namespace=self._namespace,
-                name=f"{self._name}-bucket-{bucket}",
+                name=name,
                 candidate=self._view.candidate(bucket),
+                live={} if item is None else {**item.decode(), "apiVersion": LEASE.api_version, "kind": LEASE.kind},
                 deadlines=self._deadlines,
                 label=self._name,
             )
@@ -214,6 +217,8 @@ class Shares:
                 term.stood_down()
             del self.held[bucket]
             self._changed.set()
+        if not campaign.cancelled():
+            campaign.result()  # a defect is not lost
 
     async def _work_on(self, bucket: int, held: Held) -> None:
         self.gained += 1
@@ -304,11 +309,9 @@ class Shares:
             return
         limit = REMOVED_AFTER * self._timing.lease_duration
         for name in [name for name in self._view.members if self._view.gone_for(name, now=clock()) > limit]:
-            record = self._view.members.pop(name).record
+            record = self._view.members.pop(name).record or Record()
             with suppress(*REQUEST_ERRORS):
-                await self._client.delete(
-                    LEASE, Key(self._namespace, name), version=None if record is None else record.version
-                )
+                await self._client.delete(LEASE, Key(self._namespace, name), version=record.version)
 
     async def _leave(self) -> None:
         with suppress(*REQUEST_ERRORS):

@@ -104,10 +104,16 @@ class SharedLease(Leadership):
 class BucketTerm(Leadership):
     """The Lease of one bucket, from the moment when this replica claims it until it gives the bucket back."""
 
-    def __init__(self, *arguments: Any, deadlines: Deadlines, candidate: Candidate, label: str, **options: Any) -> None:
+    def __init__(
+        self, *arguments: Any, deadlines: Deadlines, candidate: Candidate, live: Resource, label: str, **options: Any
+    ) -> None:
+        """`live`: the Lease as the watch showed it; if that is not what the candidate knows, it is read first."""
         super().__init__(*arguments, identity=candidate.identity, timing=candidate.timing, **options)
         self._watchdog: Any = deadlines.of(self)
-        self._candidate = candidate
+        self._live = live
+        version = live["metadata"]["resourceVersion"] if live else ""
+        fresh = candidate.record is not None and candidate.record.version == version
+        self._candidate = replace(candidate, known=fresh)
         self._label = label
 
     @property
