@@ -67,9 +67,6 @@ class Router:
         self.wake: Callable[[], None] = no_worker
         """Set by the worker: called whenever a key may have become ready."""
 
-        self.labels_of: Callable[[str], Mapping[str, str]] = lambda _: {}
-        """Further labels of the children of an object with this UID."""
-
         self._on_status = on_status
         self.primary = list(primary)
         """The streams of the handled objects."""

@@ -23,6 +23,8 @@ from ..core.lease import Candidate, LeaseTiming, Record
 HASH: Final = "fnv1a64"
 _OFFSET, _PRIME, _ALL = 0xCBF29CE484222325, 0x100000001B3, 0xFFFFFFFFFFFFFFFF
 BITS: Final = 64
+# A replica shows that it is there after so many retry periods, or earlier.
+MEMBER_PERIODS: Final = 2
 
 
 def fnv1a64(text: str) -> int:
@@ -67,19 +69,24 @@ class View:
 
     def saw_member(self, name: str, record: Record, *, now: float) -> None:
         """The Lease of a member was received; an empty record: it was deleted."""
-        if record.version:
-            self.members[name] = self._seen(self.members.get(name) or Candidate(name, self._timing), record, now)
-        else:
+        if not record.version:
             self.members.pop(name, None)
+        elif name in self.members:
+            self.members[name] = self._seen(self.members[name], record, now)
+        else:
+            # It may have ended long ago: it counts until its next sign of life is late.
+            late = now + MEMBER_PERIODS * self._timing.retry_period * 1.25
+            self.members[name] = Candidate(name, self._timing, record, since=min(late - record.duration, now))
 
     def live(self, *, now: float) -> list[str]:
         """The members in their order, this one among them."""
         others = {name for name, each in self.members.items() if now < _end(each)}
         return sorted(others | {self._member})
 
-    def gone_for(self, name: str, *, now: float) -> float:
-        """Seconds since the Lease of a member ended."""
-        return now - _end(self.members[name])
+    def gone(self, *, now: float) -> dict[str, Record]:
+        """The Leases of members that ended, as they were received."""
+        members = {name: each.record for name, each in self.members.items() if now >= _end(each) and each.record}
+        return {name: record for name, record in members.items() if name != self._member}
 
     def plan(self, *, kept: Collection[int], busy: Collection[int], now: float) -> Plan:
         """`kept`: buckets that this replica holds and goes on to hold; `busy`: also the ones that it is giving back."""

@@ -25,13 +25,13 @@ from msgspec.structs import replace
 from ..client.api import Client
 from ..client.clock import clock, pause
 from ..core.lease import Record
-from ..core.objects import Item, version_number
+from ..core.objects import Item
 from ..core.store import Delta, Store
 from ..engine.stream import Stream
 from ..resource import Key, Resource
 from ..run.leader import LEASE, REQUEST_ERRORS, own_identity
 from ..run.supervisor import cancelled, first_of
-from .assignment import Plan, View, identity_of_all
+from .assignment import MEMBER_PERIODS, Plan, View, identity_of_all
 from .terms import MEMBER_LABEL, BucketTerm, Deadlines, SharedLease, shared_timing
 from .worker import Activity, acting
 
@@ -43,8 +43,6 @@ JOIN_SECONDS: Final = 0.5
 # Buckets that are gained together are listed together.
 GAIN_SECONDS: Final = 0.2
 POLL_SECONDS: Final = 0.05
-# The Leases of replicas that ended without removing theirs are removed after so many lease durations.
-REMOVED_AFTER: Final = 4
 
 log = logging.getLogger("bonny.sharding")
 
@@ -113,6 +111,9 @@ class Shares:
             deadlines=self._deadlines,
         )
         self._view = self._new_view()
+        self._refused: dict[int, tuple[Record | None, float]] = {}
+        """Claims that failed: what the watch had shown, and when."""
+
         self._changed = asyncio.Event()
         self._unshown = asyncio.Event()
         self._joined = asyncio.Event()
@@ -177,8 +178,17 @@ class Shares:
         while True:
             self._changed.clear()
             kept = {bucket for bucket, held in self.held.items() if not held.given_up.is_set()}
-            self._follow(self._view.plan(kept=kept, busy=self.held, now=clock()), leases.store)
+            recent = clock() - self._timing.retry_period / 2
+            waiting = {
+                bucket for bucket in self._refused if self._unchanged(bucket) and self._refused[bucket][1] > recent
+            }
+            plan = self._view.plan(kept=kept, busy=self.held.keys() | waiting, now=clock())
+            self._follow(plan, leases.store)
             await pause(self._timing.retry_period / 4, wake=self._changed)
+
+    def _unchanged(self, bucket: int) -> bool:
+        """Whether the watch has shown nothing of the Lease since its claim failed."""
+        return bucket in self._refused and self._refused[bucket][0] == self._view.leases[bucket].record
 
     def _follow(self, plan: Plan, leases: Store) -> None:
         for bucket in plan.surplus:
@@ -192,6 +202,7 @@ class Shares:
                 name=name,
                 candidate=self._view.candidate(bucket),
                 live={} if item is None else {**item.decode(), "apiVersion": LEASE.api_version, "kind": LEASE.kind},
+                reads=self._unchanged(bucket),
                 deadlines=self._deadlines,
                 label=self._name,
             )
@@ -205,12 +216,13 @@ class Shares:
         term = held.term
         campaign = asyncio.create_task(term.run(), name=f"lease of bucket {bucket}")
         try:
-            await first_of(term.acquired(), asyncio.sleep(self._timing.retry_period))
+            await first_of(term.acquired(), term.refused.wait(), asyncio.sleep(self._timing.retry_period))
             if term.remaining() > 0.0:
                 await self._work_on(bucket, held)
                 await term.release()
             else:
-                self._learn(bucket, held)
+                self._refused[bucket] = self._view.leases[bucket].record, clock()
+                log.debug("bucket not gained", extra={"bucket": bucket, "record": str(term.candidate.record)})
         finally:
             await cancelled([campaign])
             if self._activity.rests(bucket):
@@ -242,14 +254,6 @@ class Shares:
         else:
             self.given_back += 1
             log.info("bucket given back", extra={"bucket": bucket})
-
-    def _learn(self, bucket: int, held: Held) -> None:
-        """The claim failed: what it read may be newer than what the watch showed, or not be watched for want of a
-        label."""
-        read, seen = held.term.candidate, self._view.leases[bucket]
-        versions = [version_number(each.record.version) if each.record else 0 for each in (read, seen)]
-        if versions[0] > versions[1]:
-            self._view.leases[bucket] = read
 
     async def _show(self) -> None:
         """Show the objects of the buckets that were gained."""
@@ -287,7 +291,7 @@ class Shares:
 
     async def _stay(self) -> None:
         """Show the other replicas that this one is there: they count it, nothing else follows from it."""
-        every, timing = 2 * self._timing.retry_period, self._timing
+        every, timing = MEMBER_PERIODS * self._timing.retry_period, self._timing
         while True:
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
             metadata: Resource = dict(zip(("namespace", "name"), self._member, strict=True))
@@ -304,12 +308,10 @@ class Shares:
             await asyncio.sleep(every * (1 - 0.2 * random.random()))
 
     async def _remove_others(self) -> None:
-        """As the holder of bucket 0: remove the Leases of replicas that ended long ago."""
+        """As the holder of bucket 0: remove the Leases of replicas that ended without removing theirs."""
         if 0 not in self.holding:
             return
-        limit = REMOVED_AFTER * self._timing.lease_duration
-        for name in [name for name in self._view.members if self._view.gone_for(name, now=clock()) > limit]:
-            record = self._view.members.pop(name).record or Record()
+        for name, record in self._view.gone(now=clock()).items():
             with suppress(*REQUEST_ERRORS):
                 await self._client.delete(LEASE, Key(self._namespace, name), version=record.version)
 

@@ -7,6 +7,7 @@ cannot know which of them is the last, so it ends by itself.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import Any, Final
@@ -105,21 +106,35 @@ class BucketTerm(Leadership):
     """The Lease of one bucket, from the moment when this replica claims it until it gives the bucket back."""
 
     def __init__(
-        self, *arguments: Any, deadlines: Deadlines, candidate: Candidate, live: Resource, label: str, **options: Any
+        self,
+        *arguments: Any,
+        deadlines: Deadlines,
+        candidate: Candidate,
+        live: Resource,
+        reads: bool,
+        label: str,
+        **options: Any,
     ) -> None:
-        """`live`: the Lease as the watch showed it; if that is not what the candidate knows, it is read first."""
+        """`live`: the Lease as the watch showed it. It is read first if `reads`, or if the candidate knows another."""
         super().__init__(*arguments, identity=candidate.identity, timing=candidate.timing, **options)
         self._watchdog: Any = deadlines.of(self)
         self._live = live
         version = live["metadata"]["resourceVersion"] if live else ""
         fresh = candidate.record is not None and candidate.record.version == version
-        self._candidate = replace(candidate, known=fresh)
+        self._candidate = replace(candidate, known=fresh and not reads)
         self._label = label
+        self.refused = asyncio.Event()
+        """Set when a write failed: if that was the claim, another replica was faster."""
 
     @property
     def candidate(self) -> Candidate:
         """What it knows of the Lease."""
         return self._candidate
+
+    def _step(self, event: lease.LeaseInput) -> lease.LeaseCommand:
+        if isinstance(event, lease.Failed):
+            self.refused.set()
+        return super()._step(event)
 
     def _body(self, command: lease.Write) -> Resource:
         body = super()._body(command)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextvars import ContextVar
 from typing import Any, Final, cast
 
@@ -16,20 +16,11 @@ from ..engine.reconcile import Reconcile
 from ..engine.worker import Worker
 from ..errors import Retry
 from ..resource import Key
-from .assignment import BITS, bucket_of, fnv1a64
-
-LABEL: Final = "bonny.dev/bucket"
-"""The first six bits of the hash of the owner's UID, so it does not depend on the number of buckets."""
-LABEL_BITS: Final = 6
+from .assignment import bucket_of
 
 acting: Final[ContextVar[int | None]] = ContextVar("acting", default=0)
 """The bucket whose term permits the writes of this task, and of tasks and threads that it starts. Code outside of
 reconciles belongs to bucket 0; None: any replica that shares may write, as events."""
-
-
-def labels_of(owner_uid: str) -> Mapping[str, str]:
-    """The label of children."""
-    return {LABEL: f"{fnv1a64(owner_uid) >> BITS - LABEL_BITS:02d}"}
 
 
 class Activity:
@@ -86,7 +77,6 @@ class BucketWorker(Worker):
         # Periodic tasks run in one replica: a task that a handler registered elsewhere would never run.
         super().__init__(**{**parts, "tasks": None})
         self._activity = activity
-        self.router.labels_of = labels_of
 
     async def _handle(self, work: Work[Key]) -> None:
         slot = cast("asyncio.Task[Any]", asyncio.current_task())

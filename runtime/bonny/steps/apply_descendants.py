@@ -169,7 +169,6 @@ def prepared(axn: Reconcile[Any], kind: Owned, descendant: Descendant) -> Resour
         **(metadata.get("labels") or {}),
         MANAGED_BY: axn.context.operator,
         OWNER_UID: owner["metadata"]["uid"],
-        **axn.context.router.labels_of(owner["metadata"]["uid"]),
     }
     if descendant.group:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), APPLY_ORDER: str(descendant.group)}
