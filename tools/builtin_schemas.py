@@ -1,4 +1,4 @@
-"""Makes `runtime/bonny/api/builtin_schemas.json`: structural schemas of the built-in types that custom resources embed.
+"""Makes `runtime/bonny/webhooks/builtin_schemas.json`: structural schemas of built-in types that custom kinds embed.
 
     python -m tools.builtin_schemas                                     # starts a control plane of its own
     python -m tools.builtin_schemas --server URL --token T --ca-file F  # asks a running one
@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 from bonny.api.values import IntOrString, Quantity
 from tools.asked import Server, from_options, lines
 
-TABLE = Path(__file__).resolve().parent.parent / "runtime" / "bonny" / "api" / "builtin_schemas.json"
+TABLE = Path(__file__).resolve().parent.parent / "runtime" / "bonny" / "webhooks" / "builtin_schemas.json"
 VERSIONS = {
     "io.k8s.api.core.v1": "v1",
     "io.k8s.api.apps.v1": "apps/v1",

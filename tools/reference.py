@@ -137,6 +137,15 @@ PAGES: Final = (
         ),
     ),
     Page(
+        "stages",
+        "Stages",
+        "bonny/stages/__init__.py",
+        (
+            Part("bonny/stages/controller.py", ("StagedController",)),
+            Part("bonny/stages/axn.py", ("StagedAxn",), signed=True, methods=True),
+        ),
+    ),
+    Page(
         "compat",
         "Compat",
         "bonny/compat/__init__.py",

@@ -12,7 +12,6 @@ import asyncio
 import math
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, cast, overload
@@ -30,7 +29,6 @@ from .core.queue import Reason
 from .core.records import Action
 from .core.selector import Selector
 from .engine.context import ReconcileContext, Tasks
-from .engine.stages import Stages
 from .errors import AlreadyApplied, OptionError
 from .events import Event, EventType
 from .kinds import Kind
@@ -104,7 +102,6 @@ class Axn(Generic[V_co]):
     _found: dict[tuple[str, str], frozenset[Key]] = field(init=False, default_factory=dict)
     _status_changes: list[StatusChange] = field(init=False, default_factory=list)
     _conditions: set[str] = field(init=False, default_factory=set)
-    _stages: Stages = field(init=False)
     # Those to be emitted, each with whether it is dropped if nothing changed.
     _events: list[tuple[Event, bool]] = field(init=False, default_factory=list)
     _at_end: list[Callable[[Any], object]] = field(init=False, default_factory=list)
@@ -114,9 +111,6 @@ class Axn(Generic[V_co]):
     _closed: bool = False
     _loop: asyncio.AbstractEventLoop | None = None
     _calling: Future[Any] | None = None
-
-    def __post_init__(self) -> None:
-        self._stages = Stages(self._controller.stages, controller=type(self._controller).__name__)
 
     # --- the object and the reason ------------------------------------------------------------------------------------
 
@@ -345,25 +339,12 @@ class Axn(Generic[V_co]):
         """Set the condition `type` to True, False or (None) Unknown; lastTransitionTime moves only when that changes.
 
         `reason` is one CamelCase word; default: the type for True, `Not<type>` for False, `Unknown` for None.
-        Raises: `AlreadyApplied`; `OptionError` for any other status, for words that the API server would refuse, and
-        for a stage of the controller.
+        Raises: `AlreadyApplied`; `OptionError` for any other status, and for words that the API server would refuse.
         """
-        if type in self._controller.stages:
-            raise OptionError(f"{type} is a stage: axn.stage sets its condition")
         check_words(type, reason)
         wanted = condition(type, status, message=message, reason=reason, generation=self._shown.meta.generation)
         self.update_status(lambda status: with_condition(status, wanted, at=timestamp()))
         self._conditions.add(type)
-
-    def stage(self, name: str) -> AbstractContextManager[None]:
-        """Surrounds a part of a long set-up: `with axn.stage("DatabaseReady"): ...`; `name` is one of `stages`.
-
-        The condition `name` becomes True when the part ends. When it raises, the condition becomes False with the
-        reason and message of `Reconciled` (`Waiting` for `Wait`), and the later stages become Unknown. Stages
-        are entered in their order. A stage that is not entered keeps its condition.
-        Raises: `OptionError` for another name or order; `AlreadyApplied`.
-        """
-        return self._stages.enter(name, must_be_open=self._must_be_open)
 
     def requeue_after(self, seconds: float) -> None:
         """Run the handler again after `seconds`, as action `reconcile`, even if nothing changed.

@@ -29,7 +29,6 @@ from .api import Version
 from .api.names_kinds import NamesKinds
 from .api.reading import read
 from .axn import Axn
-from .core.conditions import RECONCILED
 from .core.queue import Queue
 from .core.records import Action
 from .engine.reconcile import Reconcile, Step
@@ -62,10 +61,6 @@ class Restart(StrEnum):
 
     TEMPORARY = "temporary"
     """Never. /readyz turns red when the controller failed."""
-
-
-def _is_camel_case(name: str) -> bool:
-    return name.isascii() and name.isalnum() and name[0].isupper()
 
 
 class Controller(NamesKinds, HasLifespan, Generic[V_co, Axn_co]):
@@ -121,9 +116,6 @@ class Controller(NamesKinds, HasLifespan, Generic[V_co, Axn_co]):
 
     on_status: ClassVar[bool] = False
     """Whether a change of only the status triggers a reconcile. Default False."""
-
-    stages: ClassVar[tuple[str, ...]] = ()
-    """The stages of a long set-up, in order: names of conditions, which `axn.stage` sets. Default: none."""
 
     axn_class: ClassVar[type[Reconcile[Any]]] = Reconcile
     """The class of the axns that handlers and steps get. Default: `bonny.steps.Reconcile`, an `Axn`."""
@@ -181,15 +173,6 @@ class Controller(NamesKinds, HasLifespan, Generic[V_co, Axn_co]):
             raise OptionError(f"{cls.__name__}.restart is {cls.restart!r}: use {', '.join(Restart)}")
         if cls.shutdown_timeout is not None and not cls.shutdown_timeout >= 0:
             raise OptionError(f"{cls.__name__}.shutdown_timeout is {cls.shutdown_timeout}: use 0 or more seconds")
-        check_tuple(cls.__name__, "stages", cls.stages, str, '"DatabaseReady"')
-        if len({*cls.stages, RECONCILED}) <= len(cls.stages) or not all(map(_is_camel_case, cls.stages)):
-            raise OptionError(
-                f"{cls.__name__}.stages is {cls.stages}: write names in CamelCase, each once, and not {RECONCILED}, "
-                "which is the runtime's own condition"
-            )
-        kinds = cls.resource if isinstance(cls.resource, tuple) else (cls.resource,)
-        if cls.stages and not all(isinstance(each, type) and each.has_conditions() for each in kinds):
-            raise OptionError(f"{cls.__name__}.stages are conditions: let the status class inherit WithConditions")
         if cls.finalizer:
             check_finalizer(cls.finalizer)
 

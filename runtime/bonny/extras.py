@@ -69,6 +69,13 @@ class Shares(Protocol):
         """The class that runs the operator."""
 
 
+class Declaration:
+    """Base of objects that an extra adds to the manifest. `discover` finds them; `Operator(crds=...)` takes them."""
+
+    extra: ClassVar[str]
+    name: str
+
+
 class ExtraRun:
     """The part of an extra in one run of the process. The base does nothing."""
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from .api import Version
 from .api.conversion import converted
-from .api.policies import Policy
 from .controller import Controller
 from .core.lease import LeaseTiming
 from .core.records import Action
@@ -23,8 +22,8 @@ from .deploy import Deploy
 from .engine.reconcile import Step
 from .errors import OptionError
 from .events import EVENT, EVENT_VERBS
-from .extras import Part, Shares, check_options, of_operator
-from .naming import check_dns_label, check_finalizer, check_group, is_object_name
+from .extras import Declaration, Part, Shares, check_options, of_operator
+from .naming import check_dns_label, check_finalizer, is_object_name, is_subdomain
 from .resource import Resource
 from .servers.periodic import PeriodicTask
 from .servers.visitor import ObjectVisitor
@@ -42,7 +41,9 @@ LONGEST_GRACE: Final = 3600.0
 # k8s.io/apimachinery, pkg/apis/meta/v1/validation: FieldManagerMaxLength.
 MANAGER_BYTES: Final = 128
 
-Servable: TypeAlias = type[Controller[Any]] | type[ObjectVisitor] | type[Part] | type[Version] | Policy | PeriodicTask
+Servable: TypeAlias = (
+    type[Controller[Any]] | type[ObjectVisitor] | type[Part] | type[Version] | Declaration | PeriodicTask
+)
 """Anything that `discover` returns."""
 
 P = TypeVar("P", bound=Part)
@@ -62,7 +63,7 @@ class Operator:
         name: str,
         group: str,
         controllers: Iterable[Servable] = (),
-        crds: Iterable[type[Version] | Policy] = (),
+        crds: Iterable[type[Version] | Declaration] = (),
         steps: Sequence[Step] | None = None,
         watch: str = "all",
         watch_options: WatchOptions | None = None,
@@ -76,7 +77,7 @@ class Operator:
         self.name: str = check_dns_label(name, "valid operator name")
         """Name of the Deployment, the Lease and the field managers: a DNS label."""
 
-        self.group: str = check_group(group)
+        self.group: str = _checked_group(name, group)
         """API group of the versions that name none."""
 
         parts = tuple(controllers)
@@ -95,7 +96,7 @@ class Operator:
         versions = [part for part in classes if issubclass(part, Version)]
         served = (*self.controllers, *self.servers, *self.parts, *self.tasks, *versions)
         for part in parts:
-            if part not in served and not isinstance(part, Policy):
+            if part not in served and not isinstance(part, Declaration):
                 raise OptionError(
                     f"operator {name} cannot serve {part!r}: name classes of controllers, reconcilers, watchers or "
                     "extras, and periodic tasks"
@@ -106,9 +107,9 @@ class Operator:
         )
         """The versions of the operator's own kinds; versions of the controllers are added."""
 
-        declared = {id(part): part for part in (*parts, *crds) if isinstance(part, Policy)}
-        self.policies: tuple[Policy, ...] = tuple(declared.values())
-        """Admission policies for the manifest, from `controllers` and `crds`."""
+        declared = {id(part): part for part in (*parts, *crds) if isinstance(part, Declaration)}
+        self.declarations: tuple[Declaration, ...] = tuple(declared.values())
+        """Objects of extras for the manifest, such as admission policies, from `controllers` and `crds`."""
 
         self.steps: tuple[Step, ...] = tuple(default_steps() if steps is None else steps)
         """The pipeline of every reconcile. Default: `default_steps()`."""
@@ -211,8 +212,8 @@ class Operator:
                     f"{one.__name__} and {other.__name__} both handle {handled.kind}: make them one controller, which "
                     "may own several kinds"
                 )
-        for name, *_ in duplicates((each.name, each) for each in self.policies):
-            raise OptionError(f"two policies are called {name}: rename one")
+        for (extra, name), *_ in duplicates(((each.extra, each.name), each) for each in self.declarations):
+            raise OptionError(f"two {extra} are called {name}: rename one")
 
     def _check(self, controller: type[Controller[Any]]) -> None:
         """Raises: `OptionError` when the controller does not fit this operator."""
@@ -246,6 +247,12 @@ def duplicates(items: Iterable[tuple[K, V]]) -> Iterator[tuple[K, V, V]]:
         other = first.setdefault(key, value)
         if other is not value:
             yield key, other, value
+
+
+def _checked_group(name: str, group: str) -> str:
+    if not (is_subdomain(group) and "." in group):
+        raise OptionError(f"group of operator {name} is {group[:60]!r}: use a domain name that you own: example.com")
+    return group
 
 
 def _is_grace(seconds: object) -> bool:

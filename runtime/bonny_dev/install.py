@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from operator import itemgetter
@@ -16,6 +17,7 @@ import yaml
 
 from bonny.client.api import ApiRequest, Client, path_of
 from bonny.client.config import Cluster, Kubeconfig, find_cluster
+from bonny.client.errors import NotFound
 from bonny.client.pages import pages
 from bonny.errors import UsageError
 from bonny.kinds import Kind, Scope, builtin, builtin_kinds
@@ -27,6 +29,8 @@ from bonny.run.config import Config
 CRD: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 # A new kind is served within a second; the rest is for a loaded machine.
 SERVED_SECONDS: Final = 30.0
+# A CRD that is deleted goes with its objects, within seconds unless one of them has a finalizer.
+GONE_SECONDS: Final = 30.0
 POLL_SECONDS: Final = 0.05
 
 
@@ -149,13 +153,32 @@ async def install(
     """Apply `documents` in their order, as `kubectl apply --server-side --force-conflicts` does, and wait until the
     kinds that they define are served.
 
-    `applied` is called with each stored object, and whether it was created.
+    `applied` is called with each stored object, and whether it was created. A CRD that is being deleted is awaited and
+    created anew: what is applied to it would go with it.
     Raises: `ApiError` when the cluster refuses one or does not answer; those before it stay applied. `UsageError`.
     """
     for document in documents:
-        applied(*await client.apply(kind_of(document, kinds), document, manager=manager))
+        stored, created = await client.apply(kind_of(document, kinds), document, manager=manager)
+        if document["kind"] == CRD.kind and "deletionTimestamp" in stored["metadata"]:
+            await _gone(client, document)
+            stored, created = await client.apply(CRD, document, manager=manager)
+        applied(stored, created)
     for crd in (document for document in documents if document["kind"] == CRD.kind):
         await _served(client, crd)
+
+
+async def _gone(client: Client, crd: Resource) -> None:
+    name = crd["metadata"]["name"]
+    try:
+        async with asyncio.timeout(GONE_SECONDS):
+            with suppress(NotFound):
+                while "deletionTimestamp" in (await client.get(CRD, name))["metadata"]:  # noqa: ASYNC110  not an event
+                    await asyncio.sleep(POLL_SECONDS)
+    except TimeoutError:
+        raise UsageError(
+            f"the CRD {name} is being deleted, and its objects are not gone after {GONE_SECONDS:.0f} s: "
+            f"`kubectl describe crd {name}` has the reason; install again when it is gone"
+        ) from None
 
 
 async def _served(client: Client, crd: Resource) -> None:

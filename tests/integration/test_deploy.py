@@ -19,6 +19,7 @@ from bonny.client.errors import NotServed
 from bonny.errors import ApiError, UsageError
 from bonny.resource import Resource
 from bonny.webhooks import Admission, Denied, Review
+from bonny_dev import install
 from bonny_dev.manifest import bundle
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.tasks import deploy
@@ -26,6 +27,7 @@ from bonny_dev.testing.faults import Fault, FaultProxy, Respond
 from tests.conftest import Start
 from tests.support.baking import bake
 from tests.support.processes import RUNTIME
+from tests.support.waiting import until
 
 SLUG = "widgets-operator"
 WIDGETS = "/apis/example.com/v1/widgets"
@@ -62,11 +64,17 @@ def invoked(
     )
 
 
-@pytest.fixture
-def own() -> Iterator[Sandbox]:
-    """A control plane of its own: what other tests install has the same names."""
+@pytest.fixture(scope="module")
+def _server() -> Iterator[Sandbox]:
     with Sandbox() as sandbox:
         yield sandbox
+
+
+@pytest.fixture
+def own(_server: Sandbox) -> Sandbox:
+    """A control plane that has nothing in it: what other tests install has the same names."""
+    _server.reset()
+    return _server
 
 
 @pytest.fixture
@@ -255,6 +263,9 @@ HELD: Resource = {
     "kind": "Gear",
     "metadata": {"name": "held", "namespace": "default", "finalizers": ["gears.example.org/held"]},
 }
+HELD_PATH = "/apis/gears.example.org/v1/namespaces/default/gears/held"
+WITHOUT_FINALIZERS = {"metadata": {"finalizers": None}}
+MERGE = "application/merge-patch+json"
 ROLE: Resource = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "Role",
@@ -300,15 +311,44 @@ async def test_objects_are_counted_in_a_version_that_the_cluster_serves(
     assert own.get(ROLE["apiVersion"], "Role", "gears") is not None
 
     going = asyncio.create_task(deploy.uninstall(cluster, documents, own=SLUG, wait=30, sure=True))
-    await asyncio.to_thread(
-        own.request,
-        "PATCH",
-        "/apis/gears.example.org/v1/namespaces/default/gears/held",
-        {"metadata": {"finalizers": None}},
-        content_type="application/merge-patch+json",
-    )
+    await asyncio.to_thread(own.request, "PATCH", HELD_PATH, WITHOUT_FINALIZERS, content_type=MERGE)
     await going
     assert own.get(ROLE["apiVersion"], "Role", "gears") is None
+
+
+async def test_a_definition_that_is_being_deleted_is_awaited(own: Sandbox) -> None:
+    """Regression: what was applied to it went with it, and the install said that all was well."""
+    documents = gears(v1=(True, True))
+    crd = documents[0]
+    own.apply([*documents, HELD])
+    own.delete(crd["apiVersion"], crd["kind"], crd["metadata"]["name"])
+
+    def is_applied() -> bool:
+        live = own.get(crd["apiVersion"], crd["kind"], crd["metadata"]["name"])
+        managers = {each["manager"] for each in live["metadata"]["managedFields"]} if live else set()
+        return "bonny-install" in managers
+
+    installing = asyncio.create_task(deploy.install(Kubeconfig(str(own.kubeconfig)), documents))
+    await until(is_applied)
+    assert not installing.done()
+    await asyncio.to_thread(own.request, "PATCH", HELD_PATH, WITHOUT_FINALIZERS, content_type=MERGE)
+    await installing
+
+    live = own.get(crd["apiVersion"], crd["kind"], crd["metadata"]["name"])
+    assert live is not None
+    assert "deletionTimestamp" not in live["metadata"]
+    assert own.items("gears.example.org/v1", "Gear") == []
+
+
+async def test_a_definition_that_does_not_go_is_one_sentence(own: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = gears(v1=(True, True))
+    crd = documents[0]
+    own.apply([*documents, HELD])
+    own.delete(crd["apiVersion"], crd["kind"], crd["metadata"]["name"])
+    monkeypatch.setattr(install, "GONE_SECONDS", 0.2)
+
+    with pytest.raises(UsageError, match=r"gears\.gears\.example\.org is being deleted, and its objects are not gone"):
+        await deploy.install(Kubeconfig(str(own.kubeconfig)), documents)
 
 
 async def test_where_no_version_is_served_nothing_is_deleted(own: Sandbox) -> None:
@@ -386,7 +426,7 @@ CONVERSION: Resource = {
 
 
 def patched(own: Sandbox, path: str, patch: Resource) -> None:
-    answer = own.request("PATCH", path, patch, content_type="application/merge-patch+json")
+    answer = own.request("PATCH", path, patch, content_type=MERGE)
     assert answer.status == 200, answer.body
 
 

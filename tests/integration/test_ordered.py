@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import pytest
 
-from bonny import Axn, Owned, Resource, Wait, is_ready
+from bonny import Owned, Resource, Wait, is_ready
+from bonny.stages import StagedAxn, StagedController
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
 from tests.support.pipelined import deployment
@@ -16,7 +17,6 @@ from tests.support.things import (
     GROUP,
     MERGE,
     THING,
-    PartsController,
     Thing,
     condition_of,
     config_map,
@@ -32,7 +32,7 @@ def _served(sandbox: Sandbox) -> None:
     sandbox.apply(crds([Thing], GROUP))
 
 
-class Ordered(PartsController):
+class Ordered(StagedController[Thing]):
     """An application after its database; nothing at all before the licence is there."""
 
     owns = (Owned("v1", "ConfigMap"), Owned("apps/v1", "Deployment"))
@@ -40,7 +40,7 @@ class Ordered(PartsController):
     licensed: ClassVar[bool] = False
     passes: ClassVar[int] = 0
 
-    async def reconcile(self, axn: Axn[Thing]) -> None:
+    async def reconcile(self, axn: StagedAxn[Thing]) -> None:
         type(self).passes += 1
         if axn.spec.image != "nginx:2":
             axn.register_descendant(config_map("old"))
@@ -52,7 +52,7 @@ class Ordered(PartsController):
             if not type(self).licensed:
                 raise Wait("the licence is missing", after=0.1)
 
-    async def finalize(self, axn: Axn[Thing]) -> None:
+    async def finalize(self, axn: StagedAxn[Thing]) -> None:
         """Defined, so that children are deleted in the reverse order."""
 
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 import pytest
 
 from bonny import Axn, Controller, Kind, Operator, Owned, Spec, Version
-from bonny.api.policies import Policy, ValidatingAdmissionPolicy, Validation
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
+from bonny.policies import Policy, ValidatingAdmissionPolicy, Validation
 from bonny.resource import Resource
 from bonny_dev.manifest.bundle import documents
 from bonny_dev.manifest.policies import API_VERSION

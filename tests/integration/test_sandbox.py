@@ -132,6 +132,50 @@ def test_a_stopped_sandbox_can_be_started_again_and_is_empty() -> None:
         assert sandbox.get("v1", "ConfigMap", "kept") is None
 
 
+def test_reset_makes_everything_as_it_was_at_the_start() -> None:
+    roles, helds = "rbac.authorization.k8s.io/v1", "/apis/sandbox.example.com/v1/helds"
+    named = {"name": "one", "finalizers": ["sandbox.example.com/held"]}
+    held = {"apiVersion": "sandbox.example.com/v1", "kind": "Held", "metadata": named}
+    labelled = {"apiVersion": roles, "kind": "ClusterRole", "metadata": {"name": "view", "labels": {"a": "b"}}}
+    with Sandbox() as sandbox:
+        for _ in range(3):  # a kind comes back at once, with objects of its own
+            sandbox.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}, CONFIG_MAP])
+            sandbox.apply([crd("helds", "Held"), *role("reader", verbs=["get"])])
+            sandbox.eventually(lambda: sandbox.request("GET", helds).body.get("items") == [])
+            sandbox.apply([held, {**CONFIG_MAP, "metadata": {"name": "kept", "namespace": "shop"}}])
+            sandbox.delete("v1", "Namespace", "shop")
+            sandbox.apply(labelled)
+            sandbox.delete(roles, "ClusterRole", "edit")
+
+            sandbox.reset()
+
+            names = {each["metadata"]["name"] for each in sandbox.items("v1", "Namespace")}
+            assert names == {"default", "kube-node-lease", "kube-public", "kube-system"}
+            assert sandbox.items("v1", "ConfigMap", namespace="shop") == []
+            assert sandbox.get("v1", "ConfigMap", "kept") is None
+            assert sandbox.request("GET", helds).status == 404
+            view, edit = (sandbox.get(roles, "ClusterRole", name) for name in ("view", "edit"))
+            assert view is not None
+            assert "a" not in view["metadata"]["labels"]
+            assert edit is not None
+
+
+def test_reset_is_seen_by_watches() -> None:
+    with Sandbox() as sandbox:
+        sandbox.apply(CONFIG_MAP)
+        version = sandbox.request("GET", CONFIG_MAPS).body["metadata"]["resourceVersion"]
+
+        sandbox.reset()
+
+        answer = sandbox.request("GET", f"{CONFIG_MAPS}?watch=true&timeoutSeconds=1&resourceVersion={version}")
+        assert (answer.body["type"], answer.body["object"]["metadata"]["name"]) == ("DELETED", "kept")
+
+
+def test_a_sandbox_that_does_not_run_is_not_reset() -> None:
+    with pytest.raises(SandboxError, match=r"^start the sandbox before you reset it$"):
+        Sandbox().reset()
+
+
 def test_two_sandboxes_at_once_do_not_collide() -> None:
     first, second = Sandbox(), Sandbox()
     try:

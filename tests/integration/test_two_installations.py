@@ -9,10 +9,10 @@ from typing import Any, Final
 import pytest
 
 from bonny import Controller, Kind, Operator
-from bonny.api.policies import ValidatingAdmissionPolicy, Validation
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.errors import UsageError
+from bonny.policies import ValidatingAdmissionPolicy, Validation
 from bonny.resource import Resource
 from bonny.tls.issuer import Issuer
 from bonny.tls.rotation import RotationStep

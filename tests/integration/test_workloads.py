@@ -501,6 +501,10 @@ def test_workloads_take_little_time_and_memory(sandbox: Sandbox, workloads: Work
     assert len(kilobytes) == 2
     assert sum(map(int, kilobytes)) < 250_000
 
+    with pytest.raises(
+        SandboxError, match=r"^controllers remember the objects of the sandbox: call stop_workloads\(\)"
+    ):
+        sandbox.reset()
     sandbox.stop_workloads()
     began = time.monotonic()
     sandbox.start_workloads()

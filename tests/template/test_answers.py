@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from bonny.errors import UsageError
-from bonny.naming import check_dns_label, check_group
-from bonny_dev.naming import check_image
+from bonny.naming import check_dns_label
+from bonny_dev.naming import check_group, check_image
 from tests.support.baking import bake
 
 TEMPLATE = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bonny.api.builtin import builtin_schema
+from bonny_dev.crd.builtin import builtin_schema
 from tests.support.generating import run_task, state
 
 CORPUS = Path(__file__).parents[1] / "corpus"

@@ -280,13 +280,13 @@ def test_a_descendant_has_the_name_that_it_has_when_it_is_applied() -> None:
 # --- what a handler sees ----------------------------------------------------------------------------------------------
 
 
-def test_a_handler_is_offered_25_names_and_no_more() -> None:
+def test_a_handler_is_offered_24_names_and_no_more() -> None:
     """Editors list these after `axn.`; what steps and tests need besides has `Reconcile`."""
     names = {*dir(Axn), *(each.name for each in fields(Axn))}
     assert {name for name in names if not name.startswith("_")} == {
         *("action", "resource", "spec", "reasons", "tries", "now", "key", "uid", "client", "tasks"),
         *("observed", "children", "related", "call"),
-        *("register_descendant", "keep_descendant", "update_status", "set_condition", "stage"),
+        *("register_descendant", "keep_descendant", "update_status", "set_condition"),
         *("requeue_after", "requeue_at", "halt", "success_event", "failure_event", "register_event"),
     }
     assert not {name for name in vars(token()) if not name.startswith("_")} - names

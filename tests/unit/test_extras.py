@@ -44,7 +44,10 @@ def plugged() -> dict[str, Extra]:
 
 
 def test_each_folder_of_the_table_is_a_package_and_is_present() -> None:
-    assert FOLDERS == ["compat", "console", "cron", "filters", "metrics_auth", "otel", "scheduler", "tls", "webhooks"]
+    assert [
+        *("compat", "console", "cron", "filters", "metrics_auth", "otel", "policies", "scheduler", "stages", "tls"),
+        "webhooks",
+    ] == FOLDERS
     assert [folder for folder in FOLDERS if not (PACKAGE / folder / "__init__.py").is_file()] == []
     assert [name for name in listed() if not is_present(name)] == []
 

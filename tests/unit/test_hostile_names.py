@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from bonny import Axn, Controller, Kind, Operator, Owned, Related, Scope
+from bonny import Axn, Controller, Kind, Operator, Owned, Related, Scope, Status, Version, WithConditions
 from bonny.client.api import Client
 from bonny.core.selector import requirements_of
 from bonny.errors import UsageError
@@ -17,10 +17,6 @@ from bonny.kinds import List
 from bonny.naming import (
     check_dns_label,
     check_finalizer,
-    check_group,
-    check_kind,
-    check_plural,
-    check_version,
     is_label_value,
     is_object_name,
     is_qualified_name,
@@ -28,7 +24,9 @@ from bonny.naming import (
     names_of,
 )
 from bonny.scheduler import Scheduler
+from bonny.stages import StagedAxn, StagedController
 from bonny_dev import testing
+from bonny_dev.naming import check_group, check_kind, check_plural, check_version
 
 BAD = ("", " ", ".", "..", "a/b", "a\nb", "a" * 10_000)
 OWNER = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "b", "uid": "c"}}
@@ -44,6 +42,27 @@ class Owner(Controller[Any]):
 
 def child(name: str = "a", namespace: str = "b", kind: str = "ConfigMap") -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}}
+
+
+class Started(Status, WithConditions):
+    """A status with the conditions of stages."""
+
+
+class Thing(Version):
+    """A kind whose objects are set up in stages."""
+
+    kind = "Thing"
+    version = "v1"
+    status: Started
+
+
+def of_stage(text: str) -> object:
+    class Asked(StagedController[Thing]):
+        async def reconcile(self, axn: StagedAxn[Thing]) -> None:
+            with axn.stage(text):
+                pass
+
+    return testing.handle(Asked, {**OWNER, "apiVersion": "example.com/v1", "kind": "Thing"})
 
 
 def of_axn(act: Callable[[Any, str], object]) -> Callable[[str], object]:
@@ -64,11 +83,6 @@ def scheduler(name: str) -> object:
 def true(text: object) -> None:
     if not text:
         raise UsageError("it says so")
-
-
-def entered(axn: Axn[Any], name: str) -> None:
-    with axn.stage(name):
-        pass
 
 
 # The texts that are fine behind a colon, and why.
@@ -123,7 +137,7 @@ CALLS: Mapping[str, tuple[Callable[[str], object], frozenset[str]]] = {
         of_axn(lambda axn, text: axn.set_condition("A", True, reason=text)),
         EMPTY_IS_DEFAULT,
     ),
-    "axn.stage": (of_axn(entered), NONE),
+    "axn.stage": (of_stage, NONE),
     "axn.register_event, type": (of_axn(lambda axn, text: axn.register_event(None, text, "A", "B", "c")), NONE),
     "axn.register_event, reason": (
         of_axn(lambda axn, text: axn.register_event(None, "Normal", text, "B", "c")),

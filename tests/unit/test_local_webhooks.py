@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from bonny import Operator, Spec, Version
-from bonny.api import ValidatingAdmissionPolicy, Validation
 from bonny.client.config import Kubeconfig
+from bonny.policies import ValidatingAdmissionPolicy, Validation
 from bonny.resource import Resource
 from bonny.tls.secret import BUNDLE, CERTIFICATE, KEY
 from bonny.webhooks import Admission, Review

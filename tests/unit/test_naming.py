@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from bonny import naming
 from bonny.errors import UsageError
-from bonny_dev.naming import check_class, check_image, module_to_kind, module_version, snake_case
+from bonny_dev.naming import (
+    check_class,
+    check_group,
+    check_image,
+    check_kind,
+    check_plural,
+    check_version,
+    module_to_kind,
+    module_version,
+    snake_case,
+)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +91,13 @@ def test_a_module_without_a_version_is_v1() -> None:
 
 @pytest.mark.parametrize("kind", ["Widget", "W", "HTTPRoute", "W" + "a" * 58, "AllowList"])
 def test_kinds_that_kubernetes_takes_are_taken(kind: str) -> None:
-    assert naming.check_kind(kind) == kind
+    assert check_kind(kind) == kind
 
 
 @pytest.mark.parametrize("kind", ["", "widget", "Cron-Tab", "Cron Tab", "1W", "Wídget", "W" + "a" * 59, "W\n", "W'"])
 def test_a_kind_that_is_not_camel_case_is_refused_with_the_rule(kind: str) -> None:
     with pytest.raises(UsageError, match=r"is not a kind: use CamelCase.*for example CronTab"):
-        naming.check_kind(kind)
+        check_kind(kind)
 
 
 @pytest.mark.parametrize("kind", ["None", "True", "False"])
@@ -104,29 +114,29 @@ def test_a_kind_that_would_hide_a_class_of_the_runtime_is_refused(kind: str) -> 
 
 @pytest.mark.parametrize("plural", ["widgets", "w", "cron-tabs", "s3buckets", "a" * 63])
 def test_plurals_that_kubernetes_takes_are_taken(plural: str) -> None:
-    assert naming.check_plural(plural) == plural
+    assert check_plural(plural) == plural
 
 
 @pytest.mark.parametrize("plural", ["", "Widgets", "1w", "-w", "w-", "w.s", "w/s", "a" * 64, "wídgets"])
 def test_a_plural_that_kubernetes_refuses_is_refused_with_the_rule(plural: str) -> None:
     with pytest.raises(UsageError, match=r"is not a plural: use lower-case letters.*for example crontabs"):
-        naming.check_plural(plural)
+        check_plural(plural)
 
 
 @pytest.mark.parametrize("version", ["v1", "v10", "v1beta1", "v2alpha1", "v1alpha12"])
 def test_versions_of_the_usual_form_are_taken(version: str) -> None:
-    assert naming.check_version(version) == version
+    assert check_version(version) == version
 
 
 @pytest.mark.parametrize("version", ["", "1", "v", "v0", "V1", "v1beta", "v1gamma1", "v1.0", "v1alpha01", "stable"])
 def test_a_version_of_another_form_is_refused_with_the_rule(version: str) -> None:
     with pytest.raises(UsageError, match=r"is not an API version.*for example v1, v1beta1 or v2alpha1"):
-        naming.check_version(version)
+        check_version(version)
 
 
 @pytest.mark.parametrize("group", ["example.com", "a.b", "1a.example-2.io", "xk8s.io"])
 def test_groups_of_ones_own_are_taken(group: str) -> None:
-    assert naming.check_group(group) == group
+    assert check_group(group) == group
 
 
 @pytest.mark.parametrize(
@@ -134,13 +144,13 @@ def test_groups_of_ones_own_are_taken(group: str) -> None:
 )
 def test_a_group_that_is_no_domain_is_refused_with_the_rule(group: str) -> None:
     with pytest.raises(UsageError, match=r"is not an API group: use a domain name that you own.*for example"):
-        naming.check_group(group)
+        check_group(group)
 
 
 @pytest.mark.parametrize("group", ["k8s.io", "apps.k8s.io", "kubernetes.io", "x.kubernetes.io"])
 def test_a_group_of_the_kubernetes_project_is_refused(group: str) -> None:
     with pytest.raises(UsageError, match="reserved for the Kubernetes project"):
-        naming.check_group(group)
+        check_group(group)
 
 
 @pytest.mark.parametrize("name", ["a", "1a", "widgets-operator", "a" * 63])
@@ -212,10 +222,10 @@ def test_a_finalizer_with_a_domain_that_is_too_long_is_refused() -> None:
 
 
 CHECKS = (
-    naming.check_kind,
-    naming.check_plural,
-    naming.check_version,
-    naming.check_group,
+    check_kind,
+    check_plural,
+    check_version,
+    check_group,
     naming.check_dns_label,
     check_image,
 )

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from bonny import Axn, Controller, Kind, Resource, Retry, Spec, Version, Wait
+from bonny import Controller, Kind, Resource, Retry, Spec, Version, Wait
 from bonny.calling import HandlerTimeout
 from bonny.errors import OptionError
 from bonny.pipeline import Pipeline
+from bonny.stages import StagedAxn, StagedController
 from bonny.steps import ApplyStatus, DelegateToController
 from bonny_dev import testing
 from tests.support.steps import Script, owned, token
@@ -20,13 +21,13 @@ STAGES = ("DatabaseReady", "SchemaReady", "AppReady")
 LONG_AGO = "2020-01-01T00:00:00Z"
 
 
-class SetUp(Controller[Widget]):
+class SetUp(StagedController[Widget]):
     """Three stages; what the second raises."""
 
     stages = STAGES
     error: ClassVar[BaseException | None] = None
 
-    async def reconcile(self, axn: Axn[Widget]) -> None:
+    async def reconcile(self, axn: StagedAxn[Widget]) -> None:
         with axn.stage("DatabaseReady"):
             pass
         with axn.stage("SchemaReady"):
@@ -106,10 +107,10 @@ async def test_a_stage_that_fails_has_the_reason_of_the_failure(error: Exception
 async def test_a_stage_that_is_a_summary_does_not_claim_success_for_a_reconcile_that_fails_afterwards() -> None:
     """Regression: the condition of a stage `Ready` stayed True when the descendants were refused."""
 
-    class Refused(Controller[Widget]):
+    class Refused(StagedController[Widget]):
         stages = ("Ready",)
 
-        async def reconcile(self, axn: Axn[Widget]) -> None:
+        async def reconcile(self, axn: StagedAxn[Widget]) -> None:
             with axn.stage("Ready"):
                 pass
             raise Retry("the descendants are refused")
@@ -126,7 +127,7 @@ async def test_a_thread_that_hangs_in_a_stage_is_named_by_it_and_cannot_pass_it_
     class Hangs(SetUp):
         timeout = 0.01
 
-        def reconcile(self, axn: Axn[Widget]) -> None:  # type: ignore[override]
+        def reconcile(self, axn: StagedAxn[Widget]) -> None:  # type: ignore[override]
             try:
                 with axn.stage("DatabaseReady"):
                     go_on.wait(10)
@@ -155,7 +156,7 @@ async def test_a_stage_called_ready_is_not_claimed_by_a_reconcile_that_is_not_co
     class Claims(SetUp):
         stages = ("DatabaseReady", "Ready")
 
-        async def reconcile(self, axn: Axn[Widget]) -> None:
+        async def reconcile(self, axn: StagedAxn[Widget]) -> None:
             with axn.stage("DatabaseReady"):
                 pass
             with axn.stage("Ready"):
@@ -183,7 +184,7 @@ async def test_the_time_of_a_transition_moves_only_with_the_status() -> None:
 
 async def test_a_stage_whose_error_is_swallowed_is_false_and_bars_the_next() -> None:
     class Swallows(SetUp):
-        async def reconcile(self, axn: Axn[Widget]) -> None:
+        async def reconcile(self, axn: StagedAxn[Widget]) -> None:
             try:
                 with axn.stage("DatabaseReady"):
                     raise ValueError
@@ -201,7 +202,7 @@ async def test_a_stage_whose_error_is_swallowed_is_false_and_bars_the_next() -> 
 
 async def test_what_happens_outside_of_stages_leaves_their_conditions() -> None:
     class Fails(SetUp):
-        async def reconcile(self, axn: Axn[Widget]) -> None:
+        async def reconcile(self, axn: StagedAxn[Widget]) -> None:
             raise Wait("not yet")
 
     assert shown((await testing.handle(Fails, widget())).conditions) == {}
@@ -213,7 +214,7 @@ async def test_what_happens_outside_of_stages_leaves_their_conditions() -> None:
 @pytest.mark.parametrize("names", [("SchemaReady",), ("Unknown",), ("DatabaseReady", "DatabaseReady")])
 async def test_stages_are_entered_once_and_in_their_order(names: tuple[str, ...]) -> None:
     class Careless(SetUp):
-        async def reconcile(self, axn: Axn[Widget]) -> None:
+        async def reconcile(self, axn: StagedAxn[Widget]) -> None:
             for name in names:
                 with axn.stage(name):
                     pass
@@ -225,7 +226,7 @@ async def test_stages_are_entered_once_and_in_their_order(names: tuple[str, ...]
 
 async def test_a_stage_inside_of_another_is_refused() -> None:
     class Nested(SetUp):
-        async def reconcile(self, axn: Axn[Widget]) -> None:
+        async def reconcile(self, axn: StagedAxn[Widget]) -> None:
             with axn.stage("DatabaseReady"), axn.stage("SchemaReady"):
                 pass
 
@@ -235,7 +236,7 @@ async def test_a_stage_inside_of_another_is_refused() -> None:
 
 async def test_the_condition_of_a_stage_is_set_by_nothing_else() -> None:
     class Sets(SetUp):
-        async def reconcile(self, axn: Axn[Widget]) -> None:
+        async def reconcile(self, axn: StagedAxn[Widget]) -> None:
             axn.set_condition("AppReady", True)
 
     with pytest.raises(OptionError, match=r"AppReady is a stage: axn\.stage sets its condition"):
@@ -266,4 +267,4 @@ class Bare(Version):
 )
 def test_impossible_stages_are_refused_when_the_class_is_made(stages: Any, resource: Any, sentence: str) -> None:
     with pytest.raises(OptionError, match=sentence):
-        type("SetUp", (Controller,), {"stages": stages, "resource": resource})
+        type("SetUp", (StagedController,), {"stages": stages, "resource": resource})

@@ -219,21 +219,6 @@ def set_condition() -> None:
     assert axn.conditions["Reachable"]["status"] == "Unknown"
 
 
-async def stage() -> None:
-    class SetUp(Controller[Widget]):
-        stages = ("DatabaseReady", "SchemaReady")
-
-        async def reconcile(self, axn: Axn[Widget]) -> None:
-            with axn.stage("DatabaseReady"):
-                raise Wait("the database is starting")
-            with axn.stage("SchemaReady"):
-                ...
-
-    axn = await testing.handle(SetUp, widget())
-    testing.assert_condition(axn, "DatabaseReady", False, reason="Waiting", message="the database is starting")
-    testing.assert_condition(axn, "SchemaReady", None, reason="WaitingForDatabaseReady")
-
-
 async def unfinished() -> None:
     class Waits(Controller[Widget]):
         async def reconcile(self, axn: Axn[Widget]) -> None:

@@ -19,10 +19,6 @@ from .markers import Nullable as Nullable
 from .markers import PreserveUnknown as PreserveUnknown
 from .markers import schemas_beside as schemas_beside
 from .model import Model as Model
-from .policies import MutatingAdmissionPolicy as MutatingAdmissionPolicy
-from .policies import Params as Params
-from .policies import ValidatingAdmissionPolicy as ValidatingAdmissionPolicy
-from .policies import Validation as Validation
 from .rules import IMMUTABLE as IMMUTABLE
 from .rules import Rule as Rule
 from .rules import at_least_one_of as at_least_one_of

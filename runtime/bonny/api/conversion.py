@@ -1,6 +1,6 @@
-"""Conversion: converts an object from one version of a kind to another, through the hub version.
+"""Conversion: which kinds have versions whose fields differ, so that functions convert their objects.
 
-You need it to write and test conversions between versions whose fields differ.
+You need it to write such a function; `bonny_dev.testing.round_trip` tests it.
 You do not need it while the fields are the same: the API server then copies objects unchanged, and calls no function.
 Elsewhere: the answers to the API server, which lose nothing (`bonny.webhooks.conversion`).
 
@@ -11,46 +11,22 @@ A version other than the hub has two plain functions, objects in and objects out
         to_hub = staticmethod(widget_v1_to_v2)
         from_hub = staticmethod(widget_v2_to_v1)
 
-They change spec, status, labels and annotations, never the rest of the metadata; `convert` writes apiVersion. A value
-that the other version cannot hold may be left out: the webhook carries it in an annotation, and brings it back
-(`bonny_dev.testing.round_trip` says which). They get objects with any fields left out, and do not wait for anything.
+They change spec, status, labels and annotations, never the rest of the metadata; apiVersion is written for them. A
+value that the other version cannot hold may be left out: the webhook carries it in an annotation, and brings it back
+(`round_trip` names it). They get objects with any fields left out, and do not wait for anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from copy import deepcopy
-from typing import Any, Final
+from collections.abc import Collection
+from typing import Final
 
-from ..errors import OptionError
 from ..resource import Resource
-from .markers import EMBEDDED, INT_OR_STRING, PRESERVE_UNKNOWN
+from .markers import BUILT_IN, EMBEDDED, INT_OR_STRING, PRESERVE_UNKNOWN
 from .stored import types_of
 from .version import Version, object_model
 
-_OURS: Final = ("labels", "annotations")
-_KEEPS: Final = ("type", "nullable", INT_OR_STRING, PRESERVE_UNKNOWN, EMBEDDED)
-
-
-def convert(resource: Mapping[str, Any], source: type[Version], target: type[Version]) -> Resource:
-    """A copy of `resource`, an object of `source`, as an object of `target`.
-
-    Raises: `OptionError` when the versions are of different kinds, or a function changes the wrong metadata.
-    """
-    if source.kind != target.kind or resource.get("kind") != source.kind:
-        raise OptionError(f"a {resource.get('kind')} cannot be converted from {source.kind} to {target.kind}")
-    converted = deepcopy(dict(resource))
-    for function in (() if source.hub else (source.to_hub,)) + (() if target.hub else (target.from_hub,)):
-        before = deepcopy(converted)
-        converted = function(converted)
-        for name in ("kind", "metadata"):
-            if _kept(before.get(name)) != _kept(converted.get(name)):
-                raise OptionError(
-                    f"{function.__qualname__} changes {name} of {source.kind}: a conversion may change spec, status, "
-                    "labels and annotations"
-                )
-    group = str(resource["apiVersion"]).rpartition("/")[0]
-    return {**converted, "apiVersion": f"{group}/{target.version}"}
+_KEEPS: Final = ("type", "nullable", INT_OR_STRING, PRESERVE_UNKNOWN, EMBEDDED, BUILT_IN)
 
 
 def converted(versions: Collection[type[Version]]) -> tuple[type[Version], ...]:
@@ -80,7 +56,3 @@ def fields_of(schema: Resource) -> Resource:
     inner = {name: fields_of(schema[name]) for name in below if isinstance(schema.get(name), dict)}
     properties = {name: fields_of(field) for name, field in schema.get("properties", {}).items()}
     return kept | inner | ({"properties": properties} if properties else {})
-
-
-def _kept(part: Any) -> Any:
-    return {key: value for key, value in part.items() if key not in _OURS} if isinstance(part, dict) else part

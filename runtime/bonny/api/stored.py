@@ -4,7 +4,7 @@ Internal: `reading` and `writing` use it, and webhooks.
 Elsewhere: schemas of definitions, and whether a value fits one (`bonny_dev.crd`).
 
 `as_stored` follows apiextensions-apiserver step by step. It takes the schema of a definition, or the result
-of `types_of`: the keywords that decide what is stored, of any model.
+of `types_of`: the keywords that decide about the stored form, of any model.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from ..resource import Resource
-from .markers import AS_IS, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE_UNKNOWN
+from .markers import AS_IS, BUILT_IN, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE_UNKNOWN
 
 TAKEN: Final = ("apiVersion", "kind", "metadata")
 """Fields that every object has. No version describes them."""
 
-# Go reads a number as an integer of 64 bits, and what does not fit as a float. Floats up to EXACT can count as whole.
+# Go reads a number as an integer of 64 bits, and one beyond that as a float. Floats up to EXACT can count as whole.
 INT64: Final = range(-(2**63), 2**63)
 EXACT: Final = 2**53 - 1
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
@@ -33,7 +33,9 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "number": (int, float),
     "boolean": (bool,),
 }
-_KEPT: Final = ("type", "nullable", "default", LIST_TYPE, LIST_KEYS, EMBEDDED, INT_OR_STRING, PRESERVE_UNKNOWN)
+_KEPT: Final = (
+    "type", "nullable", "default", LIST_TYPE, LIST_KEYS, EMBEDDED, INT_OR_STRING, PRESERVE_UNKNOWN, BUILT_IN
+)  # fmt: skip
 _ANYTHING: Final = {"nullable": True, PRESERVE_UNKNOWN: True}
 
 
@@ -127,3 +129,20 @@ def _types(node: Resource, definitions: Mapping[str, Resource], inside: tuple[st
     elif node.get("additionalProperties") and PRESERVE_UNKNOWN not in node:
         kept["additionalProperties"] = _types(node["additionalProperties"], definitions, inside)
     return kept if {"type", INT_OR_STRING, PRESERVE_UNKNOWN} & kept.keys() else kept | _ANYTHING
+
+
+def expanded(node: Any, table: Mapping[str, Mapping[str, Any]]) -> Any:
+    """A copy of a schema, or of the name of a built-in type, with the schemas in `table` in place of such names.
+
+    In `types_of`, built-in types are names: only conversions look into them.
+    """
+    if isinstance(node, str):
+        api_version, _, name = node.rpartition("/")
+        return expanded(table[api_version][name], table)
+    if BUILT_IN in node:
+        rest = {key: value for key, value in node.items() if key not in (BUILT_IN, PRESERVE_UNKNOWN)}
+        return rest | expanded(node[BUILT_IN], table)
+    inner = {key: expanded(node[key], table) for key in ("items", "additionalProperties") if key in node}
+    if "properties" in node:
+        inner["properties"] = {name: expanded(field, table) for name, field in node["properties"].items()}
+    return node | inner

@@ -2,7 +2,7 @@
 
 You need it to declare an API: its names, its typed spec and status, its columns in `kubectl get`.
 You do not need it to reconcile kinds that you did not define: use `bonny.kinds.Kind`.
-Elsewhere: schemas, CustomResourceDefinitions, checks of objects without a server (`bonny_dev.crd`).
+Elsewhere: schemas, CustomResourceDefinitions, checks of names, and of objects without a server (`bonny_dev.crd`).
 
     class Widget(Version):
         \"\"\"A thing of some size.\"\"\"
@@ -25,13 +25,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, Self, TypeVar, cast, get_args, get_origin
 
-from ..annotations import annotations_of
-from ..errors import OptionError, UsageError
 from ..kinds import Kind, Scope
-from ..naming import APPROVAL, check_group, check_kind, check_plural, check_version, names_of
+from ..naming import names_of
 from ..resource import Resource
 from .object_model import ObjectModel, object_model_of
 from .reading import read
@@ -168,16 +165,8 @@ class Version:
         super().__init_subclass__()
         if not hasattr(cls, "kind"):
             return  # a base class that several kinds share
-        try:
-            _check_names(cls)
-            check_kind(cls.kind)
-            cls.plural = check_plural(cls.plural or names_of(cls.kind).plural)
-            cls.singular = check_plural(cls.singular or names_of(cls.kind).singular)
-            check_version(getattr(cls, "version", ""))
-            if cls.group is not None:
-                check_group(cls.group, approved=APPROVAL in cls.crd_annotations)
-        except UsageError as error:
-            raise OptionError(f"class {cls.__qualname__} in {cls.__module__}: {error}") from None
+        cls.plural = cls.plural or names_of(cls.kind).plural
+        cls.singular = cls.singular or names_of(cls.kind).singular
 
     @staticmethod
     def to_hub(resource: Resource) -> Resource:
@@ -242,34 +231,6 @@ class Version:
         return found
 
 
-def _check_names(version: type[Version]) -> None:
-    """Raises: `OptionError` for an attribute without effect, most often a misspelt one."""
-    for base in version.__mro__[: version.__mro__.index(Version)]:
-        annotations = annotations_of(base)
-        for name in (*vars(base), *annotations):
-            # Functions, properties, nested classes and constants are the user's.
-            free = hasattr(type(vars(base).get(name)), "__get__") or isinstance(vars(base).get(name), type)
-            annotation = annotations.get(name)
-            is_field = annotation is not None and "ClassVar" not in str(annotation)
-            if is_field and name in _OPTIONS and name not in vars(base):
-                raise OptionError(f"{name!r} is an option of versions: declare a field of this name as `{name}_: ...`")
-            if name in (*_OPTIONS, "spec", "status") or free or not name[0].islower():
-                continue
-            # The name of a field may resemble an option a little; with _ at its end, as much as it likes.
-            meant = resembles(name, 0.85 if is_field else 0.6)
-            if not is_field or (meant and not name.endswith("_")):
-                raise OptionError(
-                    f"versions have no {name!r}: "
-                    + (f"did you mean {meant!r}? " if meant else "")
-                    + f"Write a field beside spec as `{name}: TYPE`, a constant in capitals or with a leading _"
-                )
-
-
-def resembles(name: str, likeness: float = 0.85) -> str:
-    """The attribute of versions that `name` seems to mean; empty for none."""
-    return next(iter(get_close_matches(name, sorted((*_OPTIONS, "spec", "status")), n=1, cutoff=likeness)), "")
-
-
 def _status_has(version: type[Version], field: str) -> bool:
     model = version.status_model()
     return model is not None and field in model.model_fields
@@ -278,11 +239,13 @@ def _status_has(version: type[Version], field: str) -> bool:
 def object_model(version: type[Version]) -> ObjectModel:
     """The fields of `version`, resolved on first use: their classes may be defined further down in the module."""
     if version not in _MODELS:
-        _MODELS[version] = object_model_of(version, _OPTIONS, version.rules)
+        _MODELS[version] = object_model_of(version, OPTIONS, version.rules)
     return _MODELS[version]
 
 
-_OPTIONS: Final = {*vars(Version), *Version.__annotations__}
+OPTIONS: Final = frozenset({*vars(Version), *Version.__annotations__})
+"""Attributes that are not fields."""
+
 _MODELS: Final[dict[type[Version], ObjectModel]] = {}
 
 

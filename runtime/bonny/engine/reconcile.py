@@ -9,15 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial, reduce
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
 from ..axn import Axn, Part, V_co
-from ..client.clock import timestamp
-from ..core.conditions import ReconcileFailure, keep_transition_times, with_condition
+from ..core.conditions import ReconcileFailure, keep_transition_times
 from ..core.objects import Item, decode_item
 from ..core.ordering import Descendant, ordered
 from ..core.records import Action, is_paused
@@ -224,12 +223,7 @@ class Reconcile(Axn[V_co]):
         for change in self._status_changes:
             changed = change(status)
             status = status if changed is None else changed
-        return self.with_stages(keep_transition_times(status, base, self._conditions))
-
-    def with_stages(self, status: Resource) -> Resource:
-        """For the step `ApplyStatus`: `status` with the conditions of the stages that began."""
-        staged = self._stages.conditions(self.unfinished, generation=self._shown.meta.generation)
-        return reduce(partial(with_condition, at=timestamp()), staged, status)
+        return self.with_own_conditions(keep_transition_times(status, base, self._conditions))
 
     # --- before something is sent: a subclass may change it -----------------------------------------------------------
 
@@ -239,6 +233,10 @@ class Reconcile(Axn[V_co]):
     def before_apply_status(self, base: Resource) -> Resource:
         """The status to write; `base` is what this controller wrote before. Called again after a conflict."""
         return self.status_from(base)
+
+    def with_own_conditions(self, status: Resource) -> Resource:
+        """`status` with the conditions of a subclass, also where the status of the handler is not written."""
+        return status
 
     def before_emit_event(self, event: Event) -> Event:
         """The event to emit in place of `event`."""

@@ -8,16 +8,15 @@ from types import ModuleType
 from typing import Any
 
 from ..api import Version
-from ..api.policies import Policy
 from ..controller import Controller
-from ..extras import Part
+from ..extras import Declaration, Part
 from ..servers.periodic import PeriodicTask
 from ..servers.visitor import ObjectVisitor
 
 
 def discover(package: ModuleType) -> tuple[Any, ...]:
-    """Import every module below `package`; return its controllers, reconcilers, watchers, classes of extras, versions,
-    policies and periodic tasks, ordered by module and name, for `Operator(controllers=...)` and `crds=`.
+    """Import every module below `package`; return its controllers, reconcilers, watchers, classes and declarations of
+    extras, versions and periodic tasks, ordered by module and name, for `Operator(controllers=...)` and `crds=`.
 
     A class is found where it is defined, not where it is imported. Left out are base classes: names that start with an
     underscore, versions without a kind, servers without an operation, and incomplete classes of extras, such as
@@ -36,7 +35,7 @@ def discover(package: ModuleType) -> tuple[Any, ...]:
 
 
 def _is_part(value: object, module: ModuleType) -> bool:
-    if isinstance(value, PeriodicTask | Policy):
+    if isinstance(value, PeriodicTask | Declaration):
         return True
     if not isinstance(value, type) or value.__module__ != module.__name__ or value.__name__.startswith("_"):
         return False

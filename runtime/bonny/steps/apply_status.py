@@ -59,7 +59,7 @@ class ApplyStatus:
             axn.mark_sent("status")
             return
         # When it was written already, applying the changes again would count a counter twice.
-        change = axn.with_stages if axn.is_sent("status") else axn.before_apply_status
+        change = axn.with_own_conditions if axn.is_sent("status") else axn.before_apply_status
         try:
             await write_status(axn, lambda base: _with_own_parts(change(base), axn), strict=self._strict)
         except Exception as error:
@@ -98,7 +98,7 @@ async def _report_alone(axn: Reconcile[Any]) -> None:
     """Write only the runtime's own condition: the status that the handler registered cannot be written."""
     if axn.has_conditions:
         with contextlib.suppress(ApiError):
-            await write_status(axn, lambda base: _with_own_parts(axn.with_stages(base), axn), strict=False)
+            await write_status(axn, lambda base: _with_own_parts(axn.with_own_conditions(base), axn), strict=False)
 
 
 def _with_own_parts(status: Resource, axn: Reconcile[Any]) -> Resource:

@@ -1,6 +1,6 @@
 """Webhooks: admission and conversion, answered by every replica of the operator.
 
-You need it for rules and defaults that neither a schema nor a policy can express (`bonny.api.policies`), and for
+You need it for rules and defaults that neither a schema nor a policy can express (`bonny.policies`), and for
 versions of a kind whose fields differ. Only operators that have one of the two load its server.
 """
 

@@ -25,14 +25,13 @@ from types import MappingProxyType
 from typing import ClassVar, Final, Generic, Literal, TypeAlias, get_args
 
 from ..api.names_kinds import NamesKinds
-from ..api.policies import Operation
 from ..api.version import Version
 from ..errors import OptionError
 from ..extras import Part
 from ..kinds import Kind
 from ..naming import check_rules, check_tuple, kebab_case
 from ..resource import Resource
-from .review import Review, V_co
+from .review import Operation, Review, V_co
 
 Action: TypeAlias = Literal["mutate", "validate"]
 

@@ -18,7 +18,6 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from ..api.policies import Operation
 from ..calling import HandlerTimeout, call, report, stopping
 from ..client.api import Client
 from ..core.fields import digest
@@ -26,7 +25,7 @@ from ..resource import Key, Resource
 from ..telemetry.logging import about
 from .admission import Admission
 from .patch import patch
-from .review import API_VERSION, AdmissionRequest, Denied, NotAReview, Review, read
+from .review import API_VERSION, AdmissionRequest, Denied, NotAReview, Operation, Review, read
 
 # For what the API server and we do besides calling the handler.
 SPARE_SECONDS: Final = 0.5

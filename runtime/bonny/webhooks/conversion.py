@@ -18,14 +18,15 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from http import HTTPStatus
+from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
 
 from ..api.markers import EMBEDDED
-from ..api.stored import TAKEN, as_stored, misfit, types_of
+from ..api.stored import TAKEN, as_stored, expanded, misfit, types_of
 from ..api.version import Version, object_model
 from ..core.objects import UNREADABLE, flattened
 from ..naming import is_label_value, is_qualified_name
@@ -94,7 +95,7 @@ class _Form:
 
     @cached_property
     def schema(self) -> Resource:
-        types = types_of(object_model(self.version).model)
+        types: Resource = expanded(types_of(object_model(self.version).model), _table())
         metadata = {"type": "object", "properties": dict.fromkeys(_OURS, _TEXTS)}
         return types | {"properties": types["properties"] | {"metadata": metadata}}
 
@@ -308,3 +309,11 @@ def _content(resource: Resource) -> Resource:
     own = {name: msgspec.convert(metadata.get(name) or {}, dict[str, str]) for name in _OURS}
     own["annotations"] = {key: value for key, value in own["annotations"].items() if not key.startswith(CARRIED)}
     return {name: value for name, value in resource.items() if name not in TAKEN} | {"metadata": own}
+
+
+@cache
+def _table() -> dict[str, dict[str, Any]]:
+    """The built-in types by API version and name (`bonny_dev.crd.builtin`)."""
+    text = files(__package__).joinpath("builtin_schemas.json").read_bytes()
+    types: dict[str, dict[str, Any]] = msgspec.json.decode(text)
+    return types

@@ -5,17 +5,18 @@ You need it in the methods of an `Admission`. For unit tests `bonny_dev.testing.
 
 from __future__ import annotations
 
-from typing import Any, Final, Generic, Literal, TypeVar, cast
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from ..api.policies import Operation
 from ..api.version import HasSpec, Version
 from ..client.api import Client
 from ..errors import BonnyError, InvalidObject
 from ..resource import Resource
 
 API_VERSION: Final = "admission.k8s.io/v1"
+
+Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE"]
 
 V_co = TypeVar("V_co", covariant=True)
 S = TypeVar("S")

@@ -15,12 +15,14 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from bonny.api.conversion import fields_of, has_functions
-from bonny.api.version import Column, Scale, Version
+from bonny.api.stored import types_of
+from bonny.api.version import Column, Scale, Version, object_model
 from bonny.errors import OptionError, UsageError
-from bonny.naming import check_plural, check_tuple
+from bonny.naming import check_tuple
 from bonny.resource import Resource
 
-from .schema import schema_of
+from ..naming import APPROVAL, check_group, check_plural
+from .names import check_version_class
 from .schema_checks import checked_schema, field_at
 from .types import check_types
 
@@ -63,6 +65,7 @@ def _sets(versions: Iterable[type[Version]], group: str) -> list[Set]:
     sets: dict[tuple[str, str], Set] = {}
     for version in versions:
         if hasattr(version, "kind"):  # not a base class that several kinds share
+            check_version_class(version)
             sets.setdefault((version.group or group, version.kind), []).append(version)
     return [sorted(sets[key], key=_priority, reverse=True) for key in sorted(sets)]
 
@@ -70,7 +73,7 @@ def _sets(versions: Iterable[type[Version]], group: str) -> list[Set]:
 def _priority(version: type[Version]) -> tuple[int, int, int]:
     match = re.fullmatch(r"v(\d+)(?:(alpha|beta)(\d+))?", version.version)
     if match is None:
-        raise AssertionError(f"{version.version} was checked when its class was made")
+        raise AssertionError(f"{version.version} was checked before")
     return _STABILITY[match[2] or ""], int(match[1]), int(match[3] or 0)
 
 
@@ -86,7 +89,7 @@ def _definition(versions: Set, default_group: str) -> Resource:
         check_types(version)
     for version in versions:
         _agree(version, hub)
-    group = hub.group or default_group
+    group = check_group(hub.group or default_group, approved=APPROVAL in hub.crd_annotations)
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -145,7 +148,7 @@ def _agree(version: type[Version], hub: type[Version]) -> None:
             raise OptionError(
                 f"{name} of {_place(version)} and {_place(hub)} differ: a kind has one for all of its versions"
             )
-    fields = fields_of(schema_of(version)), fields_of(schema_of(hub))
+    fields = fields_of(types_of(object_model(version).model)), fields_of(types_of(object_model(hub).model))
     if fields[0] != fields[1] and (version.served or version.storage) and not has_functions(version):
         field = _first_difference(*fields).removeprefix(".")
         raise OptionError(

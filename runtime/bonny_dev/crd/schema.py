@@ -29,7 +29,17 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, PydanticJsonSchemaWarning
 from pydantic_core.core_schema import ChainSchema, ModelSchema, StringSchema
 
-from bonny.api.markers import AS_IS, EITHER, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE_UNKNOWN
+from bonny.api.markers import (
+    AS_IS,
+    BUILT_IN,
+    EITHER,
+    EMBEDDED,
+    INT_OR_STRING,
+    LIST_KEYS,
+    LIST_TYPE,
+    MAP_TYPE,
+    PRESERVE_UNKNOWN,
+)
 from bonny.api.model import Model
 from bonny.api.patterns import WRITTEN
 from bonny.api.rules import RULES
@@ -39,6 +49,8 @@ from bonny.api.version import Version, object_model
 from bonny.errors import OptionError
 from bonny.resource import Resource, has_all_of
 
+from .builtin import builtin_schema
+from .names import check_version_class
 from .validation import FORMATS
 
 _COMMON: Final = ("type", "format", "description", "nullable", "default", "enum")
@@ -121,7 +133,11 @@ def _parts(annotation: Any) -> Iterator[Any]:
 
 
 def schema_of(version: type[Version]) -> Resource:
-    """The schema of whole objects, as CustomResourceDefinitions have it. Raises: `OptionError` with the field."""
+    """The schema of whole objects, as CustomResourceDefinitions have it.
+
+    Raises: `OptionError` with the field, or with a name of the class that cannot be one.
+    """
+    check_version_class(version)
     return structural(object_model(version).model, where=f"{version.kind} {version.version}:")
 
 
@@ -165,6 +181,8 @@ def _convert(node: Resource, definitions: _Definitions, where: str, inside: tupl
     if optional is not None:
         null = {} if node.get("default", ...) is None else {"nullable": True}
         return _convert(_merged(optional, node | null, but="anyOf"), definitions, where, inside)
+    if BUILT_IN in node:
+        node = _built_in(node, where)
     schema = {
         key: _keyword(key, value, definitions, where, inside) for key, value in node.items() if key not in _DROPPED
     }
@@ -182,6 +200,16 @@ def _merged(inner: Resource, outer: Resource, *, but: str) -> Resource:
     if AS_IS in inner and AS_IS in outer:
         merged[AS_IS] = {**inner[AS_IS], **outer[AS_IS]}
     return merged
+
+
+def _built_in(node: Resource, where: str) -> Resource:
+    """`node` with the schema of the built-in type that it names."""
+    api_version, _, name = node[BUILT_IN].rpartition("/")
+    try:
+        schema = builtin_schema(api_version, name)
+    except OptionError as error:
+        _refuse(where, str(error))
+    return {key: value for key, value in node.items() if key not in (BUILT_IN, "additionalProperties")} | schema
 
 
 def _keyword(key: str, value: Any, definitions: _Definitions, where: str, inside: tuple[str, ...]) -> Any:

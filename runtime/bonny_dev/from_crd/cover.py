@@ -12,10 +12,10 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from bonny.api import Condition
-from bonny.api.builtin import builtin_schema, table
 from bonny.api.markers import LIST_KEYS, LIST_TYPE, MAP_TYPE
 from bonny.resource import Resource
 
+from ..crd.builtin import builtin_schema, table
 from ..crd.schema import structural
 from ..crd.tree import inside
 from .canonical import canonical, content, shape, without
@@ -30,7 +30,7 @@ _MARKS: Final = (LIST_TYPE, LIST_KEYS, MAP_TYPE)
 
 
 class BuiltInType(NamedTuple):
-    """A type in the table of `bonny.api.builtin`."""
+    """A type in the table of `bonny_dev.crd.builtin`."""
 
     api_version: str
     name: str

@@ -15,14 +15,13 @@ from bonny.api.rules import RULES
 from bonny.api.stored import as_stored
 from bonny.errors import UsageError
 from bonny.kinds import Scope
-from bonny.naming import check_plural, check_version
 from bonny.resource import Resource
 
 from ..crd.definition import DEFINITION_BYTES
 from ..crd.tree import inside
 from ..crd.validation import problems
 from ..install import CRD
-from ..naming import check_class
+from ..naming import check_class, check_plural, check_version
 
 NAME: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 """The name of a definition: plural and group."""

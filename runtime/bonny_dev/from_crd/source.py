@@ -11,10 +11,10 @@ from jinja2 import Environment, PackageLoader
 
 from bonny.api import AGE, WithConditions, WithObservedGeneration
 from bonny.api.markers import AS_IS, PRESERVE_UNKNOWN
-from bonny.api.version import resembles
 from bonny.resource import Resource
 
 from ..crd.definition import shows
+from ..crd.names import resembles
 from ..crd.schema import structural
 from .annotations import field_line, rules_of
 from .canonical import OF_EVERY_OBJECT, canonical, canonical_object, shape, without

@@ -1,15 +1,14 @@
 """Policies: the admission policies of an operator and their bindings, as objects of a manifest.
 
 You need it to see the output of `invoke manifest` for a policy: `policies(operator, namespace, definitions)`.
-Elsewhere: how a policy is declared (`bonny.api.policies`).
+Elsewhere: how a policy is declared (`bonny.policies`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
-from bonny.api.policies import MutatingAdmissionPolicy, Params, Policy, ValidatingAdmissionPolicy
 from bonny.api.version import Version
 from bonny.kinds import Kind
 from bonny.operator import Operator
@@ -18,6 +17,10 @@ from bonny.resource import Resource
 from ..crd.definition import without_empty
 from .field_checks import check_fields, schemas_of
 from .policy_checks import check_policy, kinds_of
+
+if TYPE_CHECKING:
+    # The extra may be absent; there are no policies then.
+    from bonny.policies import Params, Policy
 
 API_VERSION: Final = "admissionregistration.k8s.io/v1"
 SINCE: Final = "bonny.dev/kubernetes-since"
@@ -33,21 +36,24 @@ NOT_DELETED: Final = "request.operation == 'DELETE' || !has(object.metadata.dele
 def policies(operator: Operator, namespace: str, definitions: Iterable[Resource]) -> Iterator[Resource]:
     """Each policy of `operator`, and after it its binding. `definitions` are the CRDs of the operator's own kinds.
 
-    Raises: `OptionError` naming the policy, for what the API server accepts and that would not do what it says, such as
-    a field of an own kind that does not exist.
+    Raises: `OptionError` naming the policy, for a mistake that the API server accepts, such as a field of an own kind
+    that does not exist.
     """
     schemas = schemas_of(definitions)
-    for policy in operator.policies:
+    for each in operator.declarations:
+        policy = cast("Policy", each)
         owner, expressions = f"the policy {policy.name}", list(_expressions(policy))
         check_policy(policy, owner)
-        for each in kinds_of(policy):
-            check_fields(owner, expressions, _kind(each, operator), schemas)
+        for kind in kinds_of(policy):
+            check_fields(owner, expressions, _kind(kind, operator), schemas)
         if policy.params is not None:
             check_fields(owner, expressions, _kind(policy.params.kind, operator), schemas, ("params",))
         yield from _objects(policy, operator, namespace)
 
 
 def _objects(policy: Policy, operator: Operator, namespace: str) -> Iterator[Resource]:
+    from bonny.policies import MutatingAdmissionPolicy, ValidatingAdmissionPolicy  # noqa: PLC0415  see above
+
     name = operator.outside(f"{policy.name}.{operator.group}", namespace)
     conditions = dict(policy.match_conditions)
     if {"CREATE", "UPDATE"} & set(policy.operations):
@@ -91,6 +97,8 @@ def _objects(policy: Policy, operator: Operator, namespace: str) -> Iterator[Res
 
 def _expressions(policy: Policy) -> Iterator[str]:
     """All its expressions in CEL."""
+    from bonny.policies import MutatingAdmissionPolicy, ValidatingAdmissionPolicy  # noqa: PLC0415  see above
+
     yield from (*policy.match_conditions.values(), *policy.variables.values())
     if isinstance(policy, ValidatingAdmissionPolicy):
         yield from (text for each in policy.validations for text in (each.expression, each.message_expression))

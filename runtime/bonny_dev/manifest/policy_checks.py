@@ -1,15 +1,20 @@
-"""Policy checks: refuses an admission policy that the API server accepts, and that would not do what it says.
+"""Policy checks: refuses an admission policy that the API server accepts, and that would have another effect.
 
 Internal: `policies` calls `check_policy` for each policy that it writes. A running operator does nothing with a policy.
 """
 
 from __future__ import annotations
 
-from bonny.api.policies import MutatingAdmissionPolicy, Policy, ValidatingAdmissionPolicy
+from typing import TYPE_CHECKING
+
 from bonny.api.version import Version
 from bonny.kinds import Kind
 
 from .field_checks import refuse
+
+if TYPE_CHECKING:
+    # The extra may be absent; there are no policies then.
+    from bonny.policies import Policy
 
 
 def kinds_of(policy: Policy) -> tuple[type[Version] | Kind, ...]:
@@ -19,6 +24,8 @@ def kinds_of(policy: Policy) -> tuple[type[Version] | Kind, ...]:
 
 def check_policy(policy: Policy, owner: str) -> None:
     """Raises: `OptionError`, which begins with the `owner`."""
+    from bonny.policies import MutatingAdmissionPolicy, ValidatingAdmissionPolicy  # noqa: PLC0415  see above
+
     for each in kinds_of(policy):
         if isinstance(each, Kind) and (each.namespace or each.label_selector or each.field_selector):
             refuse(owner, f"selects objects of {each.kind}: use match_conditions or namespace_selector instead")

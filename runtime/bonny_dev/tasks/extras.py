@@ -223,6 +223,8 @@ def _users(project: Project) -> dict[str, list[str]]:
 def _of_operator(operator: Operator) -> Iterator[tuple[str, str]]:
     for part in operator.parts:
         yield part.extra, part.__name__
+    for declaration in operator.declarations:
+        yield declaration.extra, f"the declaration {declaration.name}"
     for hub in operator.converted:
         yield "webhooks", f"the versions of {hub.kind}"
     if operator.deploy.secure_metrics:

@@ -16,9 +16,8 @@ from typing import Any, Final
 
 from bonny.errors import UsageError
 from bonny.kinds import builtin_kinds
-from bonny.naming import check_group, check_plural, check_version
 
-from ..naming import check_class, snake_case
+from ..naming import check_class, check_group, check_plural, check_version, snake_case
 from ..project import Project
 from .another_version import copied_module, copied_sample, hub_of
 from .options import NewKind

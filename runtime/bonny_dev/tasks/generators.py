@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from bonny.errors import UsageError
 from bonny.kinds import Scope, builtin, builtin_kinds
-from bonny.naming import check_dns_label, check_plural, names_of
+from bonny.naming import check_dns_label, names_of
 
-from ..naming import check_class, module_to_kind, snake_case
+from ..naming import check_class, check_plural, module_to_kind, snake_case
 from ..project import Project
 from .options import NewKind
 from .plan import CONTROLLER, Plan, check_finalizes, check_free, rendered

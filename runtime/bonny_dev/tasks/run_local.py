@@ -211,7 +211,7 @@ def _provision(operator: Operator, options: LocalRun, cluster: Cluster, definiti
     names = asyncio.run(install_crds(operator, cluster, definitions))
     print(f"installed {', '.join(names) or 'no CRDs'}")
     if not options.as_service_account:
-        if left_out := listed([policy.name for policy in operator.policies]):
+        if left_out := listed([policy.name for policy in operator.declarations]):
             print(f"admission policies are not installed ({left_out}): to try them, use --as-service-account")
         return cluster
     account = asyncio.run(install_account(operator, cluster))

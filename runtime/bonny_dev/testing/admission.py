@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bonny.api.policies import Operation
 from bonny.errors import InvalidObject
 from bonny.operator import Operator
 from bonny.resource import Resource
@@ -27,6 +26,7 @@ from .answers import AnsweringClient, AnyAnswers
 
 if TYPE_CHECKING:
     from bonny.webhooks import Admission
+    from bonny.webhooks.review import Operation
 
 
 @dataclass(slots=True)

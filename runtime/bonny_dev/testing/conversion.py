@@ -12,17 +12,21 @@ The objects are converted as in the running operator, where annotations carry va
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from copy import deepcopy
 from itertools import pairwise, product
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from bonny.api import Version
-from bonny.api.conversion import convert, converted
+from bonny.api.conversion import converted
+from bonny.errors import OptionError
 from bonny.extras import load
 from bonny.resource import Resource
 
 from ..crd import check_object
+
+_OURS: Final = ("labels", "annotations")
 
 
 def round_trip(resource: Mapping[str, Any], *versions: type[Version], carried: Collection[str] = ()) -> Resource:
@@ -79,3 +83,28 @@ def _carried(resource: Resource) -> list[str]:
     paths = {loss.path for text in texts for loss in msgspec.json.decode(text, type=dict[str, Loss]).values()}
     names = [[step if isinstance(step, str) else "[]" for step in path] for path in paths if path[:-1] not in paths]
     return [".".join(name).replace(".[]", "[]") for name in names]
+
+
+def convert(resource: Mapping[str, Any], source: type[Version], target: type[Version]) -> Resource:
+    """A copy of `resource`, an object of `source`, as an object of `target`.
+
+    Raises: `OptionError` when the versions are of different kinds, or a function changes the wrong metadata.
+    """
+    if source.kind != target.kind or resource.get("kind") != source.kind:
+        raise OptionError(f"a {resource.get('kind')} cannot be converted from {source.kind} to {target.kind}")
+    converted = deepcopy(dict(resource))
+    for function in (() if source.hub else (source.to_hub,)) + (() if target.hub else (target.from_hub,)):
+        before = deepcopy(converted)
+        converted = function(converted)
+        for name in ("kind", "metadata"):
+            if _kept(before.get(name)) != _kept(converted.get(name)):
+                raise OptionError(
+                    f"{function.__qualname__} changes {name} of {source.kind}: a conversion may change spec, status, "
+                    "labels and annotations"
+                )
+    group = str(resource["apiVersion"]).rpartition("/")[0]
+    return {**converted, "apiVersion": f"{group}/{target.version}"}
+
+
+def _kept(part: Any) -> Any:
+    return {key: value for key, value in part.items() if key not in _OURS} if isinstance(part, dict) else part

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import create_model
 
-from bonny.api import BuiltIn
-from bonny.api.builtin import builtin_schema
+from bonny.api import BuiltIn, Model
 from bonny.errors import OptionError
+from bonny_dev.crd.builtin import builtin_schema
+from bonny_dev.crd.schema import structural
 
 
 def test_a_pod_template_is_there_with_everything_inside() -> None:
@@ -55,7 +57,7 @@ def test_changing_a_schema_does_not_change_the_table() -> None:
         (
             "v1",
             "PodTemplte",
-            "the table of built-in types has no PodTemplte of v1: did you mean v1 PodTemplateSpec.* It has .*PodSpec",
+            "has no PodTemplte of v1: did you mean v1 PodTemplateSpec.* It has .*PodSpec",
         ),
         (
             "apps/v9",
@@ -65,8 +67,9 @@ def test_changing_a_schema_does_not_change_the_table() -> None:
     ],
 )
 def test_a_type_that_is_not_there_is_refused_with_what_is(api_version: str, name: str, why: str) -> None:
-    with pytest.raises(OptionError, match=why):
-        BuiltIn(api_version, name)
+    model = create_model("Thing", part=(Annotated[dict[str, Any], BuiltIn(api_version, name)], ...), __base__=Model)
+    with pytest.raises(OptionError, match=rf"^spec\.part: the table.*{why}"):
+        structural(model, where="spec")
 
 
 def test_the_table_has_nothing_that_a_definition_cannot_say() -> None:

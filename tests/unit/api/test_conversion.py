@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from bonny.api import Field, Spec, Version
-from bonny.api.conversion import convert
 from bonny.errors import InvalidObject, OptionError
 from bonny.resource import Resource
 from bonny_dev.testing import round_trip
+from bonny_dev.testing.conversion import convert
 
 LOST = "example.com/v1-comment"
 

@@ -10,6 +10,8 @@ import pytest
 from bonny.api import Field, Model, Spec, Status, Version, WithConditions, WithObservedGeneration
 from bonny.errors import InvalidObject, OptionError
 from bonny.kinds import Kind, Scope
+from bonny_dev.crd import check_object
+from bonny_dev.crd.definition import crds
 
 if TYPE_CHECKING:
     from somewhere import Unknown  # type: ignore[import-not-found]
@@ -176,9 +178,12 @@ def test_a_status_field_without_a_default_is_refused_when_its_class_is_made() ->
         ({"kind": "Widget", "version": "v1", "limit": 3}, "versions have no 'limit': .*a constant in capitals"),
     ],
 )
-def test_a_bad_name_is_refused_when_its_class_is_made(attributes: dict[str, object], why: str) -> None:
-    with pytest.raises(OptionError, match=f"class Bad in .*: {why}"):
-        type("Bad", (Version,), {"__module__": __name__, **attributes})
+def test_a_bad_name_is_refused_when_a_definition_is_written(attributes: dict[str, object], why: str) -> None:
+    marked = {"__module__": __name__, "storage": True, "hub": True, **attributes}
+    bad = type("Bad", (Version,), marked)
+    for use in (lambda: crds([bad], "example.com"), lambda: check_object(bad, {})):
+        with pytest.raises(OptionError, match=f"class Bad in .*: {why}"):
+            use()
 
 
 def test_what_is_the_users_own_in_a_version_is_taken() -> None:

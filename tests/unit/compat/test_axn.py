@@ -16,6 +16,7 @@ from bonny.engine.reconcile import Reconcile
 from bonny.errors import AlreadyApplied, OptionError
 from bonny.events import Event
 from bonny.pipeline import Pipeline, run_step
+from bonny.stages import StagedAxn, StagedController
 from bonny.steps import ApplyDescendants, Logger
 from bonny_dev import testing
 from tests.support.recorder import KeptEvents
@@ -240,17 +241,21 @@ async def test_without_a_status_nothing_is_sent_early_and_one_can_be_set_later()
 
 
 async def test_a_stage_counts_although_the_status_was_applied_before() -> None:
-    class Early(compat.Controller[Widget]):
-        stages = ("DatabaseReady",)
+    class Both(compat.Axn[Widget], StagedAxn[Widget]):
+        """What both extras add."""
 
-        async def reconcile(self, axn: compat.Axn[Widget]) -> None:
+    class Early(StagedController[Widget]):
+        stages = ("DatabaseReady",)
+        axn_class = Both
+
+        async def reconcile(self, axn: Both) -> None:  # type: ignore[override]
             axn.set_condition("Started", True)
             await axn.apply_status()
             with axn.stage("DatabaseReady"):
                 raise Wait("it is starting")
 
     token = await testing.handle(Early, widget())
-    reported = {each["type"]: each for each in token.with_stages({})["conditions"]}
+    reported = {each["type"]: each for each in token.with_own_conditions({})["conditions"]}
     assert reported["DatabaseReady"]["message"] == "it is starting"
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bonny.api.builtin import builtin_schema
 from bonny.errors import InvalidObject, UsageError
 from bonny.resource import Resource
 from bonny_dev.crd import check_object, schema_of
+from bonny_dev.crd.builtin import builtin_schema
 from bonny_dev.from_crd.canonical import canonical
 from bonny_dev.from_crd.compare import differences
 from bonny_dev.from_crd.port import Port, port

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from bonny import Kind, Operator, Spec, Version
-from bonny.api import MutatingAdmissionPolicy, Params, ValidatingAdmissionPolicy, Validation
-from bonny.api.policies import Policy
 from bonny.errors import OptionError
+from bonny.policies import MutatingAdmissionPolicy, Params, Policy, ValidatingAdmissionPolicy, Validation
 from bonny.resource import Resource
 from bonny.run.discovery import discover
 from bonny_dev.manifest.bundle import documents

@@ -14,11 +14,15 @@ import json
 from copy import deepcopy
 from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
-from typing import Any
 
-from ..errors import OptionError
-from ..resource import Resource
+from bonny.api.stored import expanded
+from bonny.errors import OptionError
+from bonny.resource import Resource
+
+from ..wheel import sources
+
+# In the extra `webhooks`, whose conversions need it, too; a repository may lack that.
+TABLE = "webhooks/builtin_schemas.json"
 
 
 def builtin_schema(api_version: str, name: str) -> Resource:
@@ -33,24 +37,13 @@ def builtin_schema(api_version: str, name: str) -> Resource:
         meant = f"did you mean {' or '.join(close)}? " if close else ""
         has = ", ".join(sorted(types)) if types else f"types of {', '.join(sorted(filter(None, table())))}"
         raise OptionError(f"the table of built-in types has no {name} of {api_version}: {meant}It has {has}")
-    return _expanded(types[name])
-
-
-def _expanded(node: Any) -> Resource:
-    """A copy in which each name of a type is replaced by its schema."""
-    if isinstance(node, str):
-        api_version, _, name = node.rpartition("/")
-        return builtin_schema(api_version, name)
-    inner: Resource = {key: _expanded(node[key]) for key in ("items", "additionalProperties") if key in node}
-    if "properties" in node:
-        inner["properties"] = {name: _expanded(field) for name, field in node["properties"].items()}
-    return deepcopy({key: value for key, value in node.items() if key not in inner}) | inner
+    schema: Resource = deepcopy(expanded(types[name], table()))
+    return schema
 
 
 @cache
 def table() -> dict[str, dict[str, Resource]]:
     """The types by API version and name. A text stands for the type of that name; without an API version, for a schema
     that many fields have."""
-    text = files(__package__).joinpath("builtin_schemas.json").read_text(encoding="utf-8")
-    types: dict[str, dict[str, Resource]] = json.loads(text)
+    types: dict[str, dict[str, Resource]] = json.loads(sources()[TABLE])
     return types

@@ -1,7 +1,7 @@
-"""Policies: rules about who may write what and where, which the API server evaluates itself.
+"""Policies: rules about writers, objects and namespaces, which the API server evaluates itself.
 
-You need it for what a schema and its `Rule`s cannot see: the user, the namespace and its labels, parameters, deletions,
-objects of other kinds. You do not need it for conditions on the object alone: those belong in its version class.
+You need it where a schema and its `Rule`s do not see enough: the user, the namespace and its labels, parameters,
+deletions, objects of other kinds. You do not need it for conditions on the object alone: its version class has those.
 
     TIER = ValidatingAdmissionPolicy(
         "widget-tier",
@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
+from ..api import Version
+from ..extras import Declaration
 from ..kinds import Kind
-from .version import Version
 
 Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE"]
 
@@ -58,7 +59,7 @@ class Params:
     """
 
     kind: type[Version] | Kind
-    """The kind of the parameters: one of your own, or `Kind("v1", "ConfigMap")`."""
+    """The kind of the parameters: a version class, or `Kind("v1", "ConfigMap")`."""
 
     _: KW_ONLY
 
@@ -76,8 +77,10 @@ class Params:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Declaration):
     """The options of both kinds of policy. Use `ValidatingAdmissionPolicy` or `MutatingAdmissionPolicy`."""
+
+    extra: ClassVar[str] = "policies"
 
     name: str
     """A DNS label; in the cluster the policy is called `<name>.<group of the operator>`, and `.<namespace>` after that
@@ -119,8 +122,8 @@ class Policy:
 class ValidatingAdmissionPolicy(Policy):
     """Refuses writes. Kubernetes 1.30 or newer.
 
-    `invoke manifest` refuses what the API server would refuse, and fields of your own kinds that do not exist, which
-    the API server accepts.
+    `invoke manifest` refuses a policy that the API server would refuse, and fields of your own kinds that do not exist,
+    which the API server accepts.
     RBAC: none for the operator; who applies the manifest needs create on both kinds of object.
     """
 
@@ -134,10 +137,10 @@ class ValidatingAdmissionPolicy(Policy):
 
 @dataclass(frozen=True, slots=True)
 class MutatingAdmissionPolicy(Policy):
-    """Changes what is written, such as defaults that depend on the namespace. Kubernetes 1.36 or newer.
+    """Changes objects that are written, such as defaults that depend on the namespace. Kubernetes 1.36 or newer.
 
     A default that is always the same belongs in the version class: `size: int = 1`.
-    `invoke manifest` refuses what the API server would refuse.
+    `invoke manifest` refuses a policy that the API server would refuse.
     RBAC: none for the operator; who applies the manifest needs create on both kinds of object.
     """
 
