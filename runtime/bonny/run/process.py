@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
@@ -114,8 +114,8 @@ class Process:
 
     def _candidate(self, voter: Client) -> tuple[Leadership, Callable[[], float]]:
         """The candidate for the lease, and the fence of all other requests."""
-        own = {"namespace": self.own_namespace, "name": self.operator.name, "identity": own_identity()}
-        leadership = Leadership(voter, timing=self.operator.lease, **own)
+        operator, own = self.operator, {"namespace": self.own_namespace, "identity": own_identity()}
+        leadership = Leadership(voter, name=operator.name, timing=operator.lease, **own)
         return leadership, leadership.remaining
 
     async def _serve(self, stop: asyncio.Event) -> None:
@@ -134,7 +134,7 @@ class Process:
             standing_by.cancel()
             if stop.is_set():
                 break
-            await self._list_again(self._relied_on())
+            await self._list_again()
             self._begin_term()
             await first_of(stop.wait(), leadership.lost.wait())
             if stop.is_set():
@@ -156,29 +156,21 @@ class Process:
     # --- assembling ---------------------------------------------------------------------------------------------------
 
     def _assemble(self, client: Client) -> None:
-        operator, pipeline = self.operator, Pipeline(self.operator.steps)
+        operator = self.operator
         self.client = self.streams.client = client
         reporter = f"{operator.group}/{operator.name}"
         self.recorder = self._recorder(client, controller=reporter, instance=self.config.pod_name)
         self.tasks = PeriodicTasks(client, operator.tasks)
         self.tasks.leading = False
+        shared: dict[str, Any] = {"operator": operator.name, "group": operator.group, "client": client}
+        shared |= {"recorder": self.recorder, "tasks": self.tasks, "pipeline": Pipeline(operator.steps)}
         self._controllers = [controller_class() for controller_class in operator.controllers]
         for controller in self._controllers:
             controller_class = type(controller)
             _warn(controller_class, operator.group)
             for kind in controller_class.kinds(operator.group):
-                worker = self._worker(
-                    operator=operator.name,
-                    group=operator.group,
-                    controller=controller,
-                    kind=kind,
-                    client=client,
-                    recorder=self.recorder,
-                    tasks=self.tasks,
-                    router=self.streams.router(controller_class, kind),
-                    pipeline=pipeline,
-                )
-                self.workers.append(worker)
+                router = self.streams.router(controller_class, kind)
+                self.workers.append(self._worker(controller=controller, kind=kind, router=router, **shared))
 
         self.servers = self._new_servers()
         self.extras = [run for extra in of_operator(operator) if (run := extra.run(self)) is not None]
@@ -222,11 +214,6 @@ class Process:
         self._once.append(asyncio.create_task(first_sync, name="the first sync"))
         self._started = True
 
-    @property
-    def _parts(self) -> Mapping[Stoppable, Supervised]:
-        """The parts that run because this replica leads."""
-        return self.term.parts
-
     def _begin_term(self) -> None:
         """Start the parts that only the leader runs."""
         self.term.begin(self._singles() | {worker: worker.restart for worker in self.workers})
@@ -237,15 +224,12 @@ class Process:
         servers: list[Stoppable] = [*self.servers, *(part for extra in self.extras for part in extra.term())]
         return dict.fromkeys(servers, Restart.PERMANENT)
 
-    def _relied_on(self) -> list[Stream]:
-        """What extras rely on: a standby's streams may have fallen silent without notice.
+    async def _list_again(self) -> None:
+        """List what extras rely on: a standby's streams may have fallen silent without notice.
 
         All other writes name the version or the UID that a stream showed, or read the object first.
         """
-        return [stream for extra in self.extras for stream in extra.relisted()]
-
-    async def _list_again(self, streams: Iterable[Stream]) -> None:
-        for stream in streams:
+        for stream in [stream for extra in self.extras for stream in extra.relisted()]:
             await cancelled([self._lasting[stream].task])
             stream.prepare_relist()
             self._lasting[stream] = Supervised(stream)
@@ -272,16 +256,16 @@ class Process:
         await self.term.end(self.tasks.ending, grace=grace)
 
     async def _cancel(self) -> None:
-        running = (*self._lasting.values(), *self._parts.values())
+        running = (*self._lasting.values(), *self.term.parts.values())
         await cancelled([*(part.task for part in running), *self._once], seconds=CANCEL_SECONDS)
 
     # --- probes -------------------------------------------------------------------------------------------------------
 
     def health(self) -> Report:
         """The answer of /healthz."""
-        running = (*self._lasting.values(), *self._parts.values())
+        running = (*self._lasting.values(), *self.term.parts.values())
         tasks = [part.task for part in running if not part.final]
-        slots = [part for part in self._parts if isinstance(part, Worker | ObjectVisitor)]
+        slots = [part for part in self.term.parts if isinstance(part, Worker | ObjectVisitor)]
         return health.liveness(self.operator.watch_options, self._all_streams(), slots, tasks)
 
     def readiness(self) -> Report:
@@ -291,7 +275,7 @@ class Process:
         if self._started:
             # Without the error, which may hold secrets: anyone who reaches the port may ask.
             notes += [f"task {name}: halted by an error, see the log" for name in list(self.tasks.halted)]
-        dropped = [f"{part}: failed, and is not started again" for part, task in self._parts.items() if task.failed]
+        dropped = [f"{part}: failed, and is not started again" for part, task in self.term.parts.items() if task.failed]
         for extra in self.extras:
             noted, failing = extra.problems()
             notes += noted
@@ -299,7 +283,7 @@ class Process:
         return health.readiness(self._all_streams(), started=self._started, notes=notes, dropped=dropped)
 
     def _all_streams(self) -> list[Stream]:
-        running = (part for part in self._parts if isinstance(part, ObjectVisitor))
+        running = (part for part in self.term.parts if isinstance(part, ObjectVisitor))
         return [*self.streams, *(stream for server in running for stream in server.streams)]
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:

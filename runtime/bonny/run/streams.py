@@ -41,25 +41,17 @@ class Streams:
 
         self._operator, self._namespaces, self._on_restore = operator, namespaces, on_restore
         self._streams: dict[tuple[object, ...], Stream] = {}
-        self.make_primary: Callable[..., Stream] = Stream
-        self.make_owned: Callable[..., Stream] = Stream
+        self.make: Callable[..., Stream] = Stream
 
     def __iter__(self) -> Iterator[Stream]:
         return iter(self._streams.values())
 
-    def of(self, kind: Kind, namespace: str | None, make: Callable[..., Stream] = Stream) -> Stream:
-        """The stream of a kind in a namespace, None for all. `make` is its class."""
-        name = (
-            make,
-            kind.api_version,
-            kind.plural,
-            namespace,
-            kind.label_selector,
-            kind.field_selector,
-            kind.metadata_only,
-        )
+    def of(self, kind: Kind, namespace: str | None) -> Stream:
+        """The stream of a kind in a namespace, None for all."""
+        selectors = kind.label_selector, kind.field_selector
+        name = (self.make, kind.api_version, kind.plural, namespace, *selectors, kind.metadata_only)
         if name not in self._streams:
-            stream = make(self.client, kind, namespace=namespace, options=self._operator.watch_options)
+            stream = self.make(self.client, kind, namespace=namespace, options=self._operator.watch_options)
             stream.on_restore = self._on_restore
             self._streams[name] = stream
         return self._streams[name]
@@ -67,16 +59,16 @@ class Streams:
     def router(self, controller: type[Controller[Any]], kind: Kind) -> Router:
         """A router for a kind of a controller, with the streams of what it owns and refers to."""
         return Router(
-            primary=self._watched(kind, self.make_primary),
-            owned={owned: self._watched(self._ours(owned), self.make_owned) for owned in controller.owns},
+            primary=self._watched(kind),
+            owned={owned: self._watched(self._ours(owned)) for owned in controller.owns},
             related={related: self._watched(related) for related in controller.related},
             on_status=controller.on_status,
         )
 
-    def _watched(self, kind: Kind, make: Callable[..., Stream] = Stream) -> list[Stream]:
+    def _watched(self, kind: Kind) -> list[Stream]:
         """The streams of a kind: one, or one for each watched namespace."""
         everywhere = kind.namespaced and kind.namespace is None
-        return [self.of(kind, each, make) for each in (self._namespaces if everywhere else (kind.namespace,))]
+        return [self.of(kind, each) for each in (self._namespaces if everywhere else (kind.namespace,))]
 
     def _ours(self, owned: Owned) -> Owned:
         """Select the objects that this operator manages: the cluster's other Secrets stay out of its memory."""

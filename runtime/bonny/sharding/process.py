@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any, cast
@@ -17,11 +17,11 @@ from ..events import EventRecorder
 from ..resource import Key
 from ..run.leader import Leadership
 from ..run.process import Process
-from ..run.supervisor import CANCEL_SECONDS, Stoppable, Supervised, Term
+from ..run.supervisor import CANCEL_SECONDS, Supervised, Term, cancelled
 from . import Sharding
 from .assignment import bucket_of
 from .shares import POLL_SECONDS, Shares
-from .streams import BucketStream, all_listed, own_uid, owner_uid
+from .streams import BucketStream, BucketStreams, all_listed, own_uid, owner_uid
 from .worker import Activity, BucketWorker, acting
 
 
@@ -61,6 +61,7 @@ class SharingProcess(Process):
         def stream(uid: Callable[[Item], str], shown: set[int]) -> Callable[..., BucketStream]:
             return partial(BucketStream, bucket=lambda item: bucket_of(uid(item), buckets), shown=shown)
 
+        self.streams: BucketStreams = BucketStreams(self.operator, self._namespaces, self._restored)
         self.streams.make_primary = stream(own_uid, self._activity.open)
         self.streams.make_owned = stream(owner_uid, self._children)
 
@@ -69,10 +70,6 @@ class SharingProcess(Process):
         return self.shares.shared, self.shares.remaining
 
     # --- terms of the shared Lease ------------------------------------------------------------------------------------
-
-    @property
-    def _parts(self) -> Mapping[Stoppable, Supervised]:
-        return {**self.term.parts, **self._single_term.parts}
 
     def _begin_term(self) -> None:
         self.term.begin({self.shares: Restart.PERMANENT, **{worker: worker.restart for worker in self.workers}})
@@ -102,7 +99,10 @@ class SharingProcess(Process):
 
     async def _listed(self, streams: Iterable[Stream]) -> None:
         before = {stream: stream.lists for stream in cast("Iterable[BucketStream]", streams)}
-        await self._list_again(before)
+        for stream in before:
+            await cancelled([self._lasting[stream].task])
+            stream.prepare_relist()
+            self._lasting[stream] = Supervised(stream)
         await all_listed(before, seconds=SETTLE_SECONDS)
 
     def close(self, bucket: int) -> None:
@@ -123,12 +123,15 @@ class SharingProcess(Process):
 
     async def begin_single(self) -> None:
         """As `Work.begin_single`."""
-        await self._list_again(self._relied_on())
+        await self._list_again()
         self._single_term.begin(self._singles())
+        self.term.parts.update(self._single_term.parts)  # for the probes
 
     async def end_single(self, *, lost: bool) -> None:
         """As `Work.end_single`."""
         self.tasks.leading = False
+        for part in self._single_term.parts:
+            self.term.parts.pop(part, None)
         await self._single_term.end(self.tasks.ending, grace=0.0 if lost else self.config.grace)
         if self.operator.servers or self.operator.tasks or self.operator.parts:
             self._activity.abandoned(0)

@@ -11,11 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from typing import Any
 
+from ..controller import Controller
 from ..core.objects import Item
 from ..core.store import Delta, Store
 from ..core.watch import Change, Gone, Put
+from ..engine.router import Router
 from ..engine.stream import Stream
+from ..kinds import Kind
 from ..resource import OWNER_UID, Key
+from ..run.streams import Streams
 
 
 def own_uid(item: Item) -> str:
@@ -63,6 +67,29 @@ class BucketStore(Store):
             if (old := self._items.get(key)) is not None:
                 self._replace(key, old, None)
                 yield Delta(key, old, None, live=False)
+
+
+class BucketStreams(Streams):
+    """Streams whose handled objects and children are those of this replica; related ones are all."""
+
+    make_primary: Callable[..., Stream]
+    make_owned: Callable[..., Stream]
+
+    def router(self, controller: type[Controller[Any]], kind: Kind) -> Router:
+        """As `Streams.router`."""
+        return Router(
+            primary=self._made(self.make_primary, kind),
+            owned={owned: self._made(self.make_owned, self._ours(owned)) for owned in controller.owns},
+            related={related: self._watched(related) for related in controller.related},
+            on_status=controller.on_status,
+        )
+
+    def _made(self, make: Callable[..., Stream], kind: Kind) -> list[Stream]:
+        self.make = make
+        try:
+            return self._watched(kind)
+        finally:
+            self.make = Stream
 
 
 class BucketStream(Stream):
