@@ -67,6 +67,17 @@ class View:
         """The Lease of a bucket was received; an empty record: it is not there."""
         self.leases[bucket] = self._seen(self.leases[bucket], record, now)
 
+    def listed(self, *, now: float) -> None:
+        """The Leases that were not received are not there.
+
+        Where there are others, they were deleted by hand, and their holders may not know yet.
+        """
+        others = any(each.record is not None for each in self.leases)
+        missing = Record(duration=self._timing.lease_duration) if others else Record()
+        for bucket, candidate in enumerate(self.leases):
+            if candidate.record is None:
+                self.leases[bucket] = replace(candidate, record=missing, since=now, known=True)
+
     def saw_member(self, name: str, record: Record, *, now: float) -> None:
         """The Lease of a member was received; an empty record: it was deleted."""
         if not record.version:

@@ -169,10 +169,7 @@ class Shares:
     async def _share(self, leases: Stream) -> None:
         while not leases.synced:  # noqa: ASYNC110  it may be blocked by a missing permission for as long as that lasts
             await asyncio.sleep(POLL_SECONDS)
-        now = clock()
-        for bucket, candidate in enumerate(self._view.leases):
-            if candidate.record is None:
-                self._view.saw_bucket(bucket, Record(), now=now)
+        self._view.listed(now=clock())
         await self._joined.wait()
         await asyncio.sleep(JOIN_SECONDS)
         while True:
