@@ -1,4 +1,7 @@
-"""An operator whose replicas share ConfigMaps, each with a child; it writes when each handler begins and ends. A script."""
+"""An operator whose replicas share ConfigMaps, each with a child. Run as a script.
+
+It writes to a journal when each handler begins and ends.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -255,6 +255,7 @@ class World:
         return [each.name for each in self.replicas if not each.dead and each.acts(bucket, self.now)]
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 10_000))
 def test_no_two_replicas_act_on_a_bucket_and_at_rest_all_buckets_are_shared_evenly(seed: int) -> None:
     data = random.Random(seed)
