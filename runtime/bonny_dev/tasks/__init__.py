@@ -18,7 +18,7 @@ from ..project import Project
 from . import sandbox as sandbox
 from .command_line import check_command_line as check_command_line
 from .declaring import FromCrd, OfAll, task
-from .options import Definition, DryRun, KubeContext, LocalRun, ManifestOptions, NewApi, NewKind, separated
+from .options import Definition, DryRun, KubeContext, LocalRun, ManifestOptions, Move, NewApi, NewKind, separated
 from .shipping import image as image
 from .shipping import install as install
 from .shipping import lock as lock
@@ -242,7 +242,7 @@ def examine(
     namespace: Annotated[str, "namespace that the operator is deployed to (default: its name)"] = "",
     context: KubeContext = "",
 ) -> int:
-    """Check the cluster: supported version, CRDs, permissions, samples. Changes nothing."""
+    """Check the cluster: supported version, CRDs, permissions, children, samples. Changes nothing."""
     from .doctor import run
 
     project = Project.at(Path(c.root))
@@ -339,6 +339,25 @@ def migrate_kind(
     return int(not asyncio.run(migrate(cluster_of(context), definitions[kind], removed=removed, dry_run=dry_run)))
 
 
+@task(name="migrate-from", iterable=["finalizer", "annotation", "manager"])
+def move_from(c: Context, options: Move) -> int:
+    """Take over from an operator of another framework: finalizers, annotations, field managers; or handlers of kopf.
+
+    It ends with code 1 if an object could not be changed.
+    """
+    from .migrate_from import move_code, move_objects
+
+    project = Project.at(Path(c.root))
+    if not options.code:
+        return int(not move_objects(project, options))
+    port = move_code(project, options)
+    if port.plan.texts:
+        _carry_out(c, port.plan, dry_run=options.dry_run)
+    elif not port.unknown:
+        print("no handler needs a controller: nothing was written")
+    return 0
+
+
 @task(name="test")
 def run_tests(c: Context, unit: Annotated[bool, "only the unit tests, which need no API server"] = False) -> int:
     """Run the tests; the integration tests start a real API server."""
@@ -362,14 +381,17 @@ def prove_operator(
     save: Annotated[
         bool, "write a test for each finding to tests/test_prove_<life>.py; it fails until that is fixed"
     ] = False,
+    thorough: Annotated[bool, "run also those lives of which a usual run has only a few"] = False,
 ) -> int:
     """Kill the operator at each of its writes, let its requests fail, and check that it ends in the same state.
 
     It lives through the objects in samples/, in a sandbox of its own. It ends with code 1 if it found something.
     """
+    from ..prove import Options
     from .survival import run
 
-    return run(Path(c.root), minutes=minutes, seed=seed, only=only or (), report=report, shrink=shrink, save=save)
+    options = Options(minutes=minutes, seed=seed, only=only or (), shrink=shrink, thorough=thorough)
+    return run(Path(c.root), options, report=report, save=save)
 
 
 @task()
