@@ -16,7 +16,7 @@ from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .engine.stream import Stream
     from .lifespan import HasLifespan
     from .operator import Operator
-    from .run.config import Config, Variable
+    from .run.config import Variable
     from .run.process import Process
     from .run.supervisor import Runnable, Stoppable
 
@@ -60,13 +60,6 @@ class Part:
     def is_complete(cls) -> bool:
         """Whether the class can be served; `discover` leaves out the others, which are bases."""
         return True
-
-
-class Shares(Protocol):
-    """The option of an extra that shares the work among replicas."""
-
-    def process(self, config: Config) -> type[Process]:
-        """The class that runs the operator."""
 
 
 class Declaration:

@@ -22,7 +22,7 @@ from .deploy import Deploy
 from .engine.reconcile import Step
 from .errors import OptionError
 from .events import EVENT, EVENT_VERBS
-from .extras import Declaration, Part, Shares, check_options, of_operator
+from .extras import Declaration, Part, check_options, of_operator
 from .naming import check_dns_label, check_finalizer, is_object_name, is_subdomain
 from .resource import Resource
 from .servers.periodic import PeriodicTask
@@ -72,7 +72,7 @@ class Operator:
         deploy: Deploy | None = None,
         version: str = "",
         tracing: TracerProvider | None = None,
-        sharding: Shares | None = None,
+        sharding: Any = None,
     ) -> None:
         self.name: str = check_dns_label(name, "valid operator name")
         """Name of the Deployment, the Lease and the field managers: a DNS label."""
@@ -141,8 +141,8 @@ class Operator:
         self.tracing: TracerProvider | None = tracing
         """The OpenTelemetry provider of spans. Default: that of the process, or one that OTEL_ variables ask for."""
 
-        self.sharding: Shares | None = sharding
-        """How replicas share the work: `bonny.sharding.Sharding`. Default: one leader does all of it."""
+        self.sharding: Any = sharding
+        """A `Sharding`, if replicas share the work."""
 
         self._check_uniqueness()
         for controller in self.controllers:

@@ -113,7 +113,7 @@ class Process:
         return Client(self.cluster, user_agent=operator.user_agent, fence=fence, group=operator.group)
 
     def _candidate(self, voter: Client) -> tuple[Leadership, Callable[[], float]]:
-        """The candidate for the lease, and the fence of all other requests."""
+        """The candidate, and the fence."""
         operator, own = self.operator, {"namespace": self.own_namespace, "identity": own_identity()}
         leadership = Leadership(voter, name=operator.name, timing=operator.lease, **own)
         return leadership, leadership.remaining
@@ -219,7 +219,7 @@ class Process:
         self.term.begin(self._singles() | {worker: worker.restart for worker in self.workers})
 
     def _singles(self) -> dict[Stoppable, Restart]:
-        """Parts that never run in two replicas; the periodic tasks go on, too."""
+        """Parts of one replica."""
         self.tasks.leading = True
         servers: list[Stoppable] = [*self.servers, *(part for extra in self.extras for part in extra.term())]
         return dict.fromkeys(servers, Restart.PERMANENT)

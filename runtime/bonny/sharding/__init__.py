@@ -3,7 +3,7 @@
     operator = Operator(name="widgets-operator", ..., sharding=Sharding(buckets=16), deploy=Deploy(replicas=3))
 
 You need it when one process has not enough CPU for its handlers. You do not need it for handlers that wait: raise
-`max_concurrent`. `docs/how-to/share-the-work.md` says what is shared.
+`max_concurrent`. See `docs/how-to/share-the-work.md`.
 
 RBAC: get, list, watch, create, update, patch and delete of leases in the operator's namespace.
 """

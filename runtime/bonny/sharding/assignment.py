@@ -41,12 +41,12 @@ def bucket_of(uid: str, buckets: int) -> int:
 
 
 def identity_of_all(buckets: int) -> str:
-    """The holder of the operator's own Lease while replicas share. Whoever counts otherwise is another holder."""
+    """The holder of the operator's own Lease while replicas share. Another count is another holder."""
     return f"shared-{HASH}-{buckets}"
 
 
 class Plan(NamedTuple):
-    """What to do now."""
+    """The buckets to claim and to give back."""
 
     share: int
     claims: list[int]
@@ -100,7 +100,7 @@ class View:
         return {name: record for name, record in members.items() if name != self._member}
 
     def plan(self, *, kept: Collection[int], busy: Collection[int], now: float) -> Plan:
-        """`kept`: buckets that this replica holds and goes on to hold; `busy`: also the ones that it is giving back."""
+        """`kept`: buckets that this replica holds and keeps; `busy`: these, and the buckets that it is giving back."""
         live = self.live(now=now)
         rank, buckets = live.index(self._member), len(self.leases)
         each, more = divmod(buckets, len(live))
@@ -112,7 +112,7 @@ class View:
         return Plan(share, free[: max(share - len(kept), 0)], sorted(kept)[share:])
 
     def candidate(self, bucket: int) -> Candidate:
-        """The candidate to begin with, which knows what was received."""
+        """The candidate to begin with, with the Lease that was received."""
         return replace(self.leases[bucket], known=True)
 
     def _is_free(self, bucket: int, now: float) -> bool:

@@ -22,7 +22,7 @@ VERBS = ["get", "list", "watch", "create", "update", "patch", "delete"]
 
 
 class SharingExtra(Extra):
-    """Replicas that share the work, where `Operator(sharding=...)` says so."""
+    """Replicas that share the work, by `Operator(sharding=...)`."""
 
     def check(self, operator: Operator) -> None:
         if operator.sharding is None:
@@ -44,7 +44,7 @@ class SharingExtra(Extra):
 
 
 class SharingRun(ExtraRun):
-    """What a replica reports of its buckets."""
+    """Probes, metrics and log fields about buckets."""
 
     def __init__(self, shares: Shares) -> None:
         self._shares = shares

@@ -47,7 +47,7 @@ class SharingProcess(Process):
         buckets = cast("Sharding", self.operator.sharding).buckets
         self._activity = Activity(buckets)
         self._children: set[int] = set()
-        """Buckets whose children are in the stores; those of handled objects are the open ones."""
+        """Buckets whose children are in the stores; `Activity.open` has the buckets whose handled objects are."""
 
         self._single_term = Term()
         self.workers: list[BucketWorker] = []  # type: ignore[assignment]

@@ -4,7 +4,7 @@ One watch shows the Leases of buckets and replicas; `assignment` decides. For ea
 through its life: the claim, the lists that show its objects, the work, the end of its handlers, the release.
 
 Guarantees, as long as the assumptions of `core.lease` hold: a write is started only within the term of the bucket whose
-object causes it, and within the shared one; a bucket is given back only when nothing works on it any more; and the
+object causes it, and within the shared one; a bucket is given back only when nothing works on it; and the
 process exits with `EXPIRED_EXIT_CODE` if that has not ended when another replica may begin.
 """
 
@@ -57,10 +57,10 @@ class Work(Protocol):
         """Begin no handler of the bucket."""
 
     def forget(self, bucket: int) -> None:
-        """Nothing works on the bucket any more: drop what is known of its objects."""
+        """All work on the bucket has ended: drop the records of its objects."""
 
     async def begin_single(self) -> None:
-        """Begin what only the holder of bucket 0 does."""
+        """Begin the work of the holder of bucket 0."""
 
     async def end_single(self, *, lost: bool) -> None:
         """End that."""
@@ -112,7 +112,7 @@ class Shares:
         )
         self._view = self._new_view()
         self._refused: dict[int, tuple[Record | None, float]] = {}
-        """Claims that failed: what the watch had shown, and when."""
+        """Claims that failed: the Lease as the watch had shown it, and the time."""
 
         self._changed = asyncio.Event()
         self._unshown = asyncio.Event()
@@ -158,12 +158,12 @@ class Shares:
             held.given_up.set()
 
     async def ended(self) -> None:
-        """Return when no bucket is held any more."""
+        """Return when no bucket is held."""
         while tasks := [held.task for held in self.held.values() if held.task is not None]:
             await asyncio.wait(tasks)
 
     async def abandon(self) -> None:
-        """The process ends: leave the buckets that still have handlers, which nobody gets before they expire."""
+        """The process ends: leave the buckets that still have handlers, which no replica gets before they expire."""
         await cancelled([held.task for held in self.held.values() if held.task is not None])
 
     async def _share(self, leases: Stream) -> None:
@@ -263,7 +263,7 @@ class Shares:
             for _, held in gained:
                 held.shown = True
 
-    # --- the Leases of others -----------------------------------------------------------------------------------------
+    # --- the other Leases ---------------------------------------------------------------------------------------------
 
     def _new_view(self) -> View:
         return View(self._identity, member=self._member.name, buckets=self.buckets, timing=self._timing)

@@ -46,7 +46,7 @@ class BucketStore(Store):
         key = change.item.key
         left = self._items.get(key)
         if left is None or (isinstance(change, Put) and not change.live) or change.item.version < left.version:
-            return []  # what a list shows in another form, its sweep removes
+            return []  # the sweep of a list removes it
         self._replace(key, left, None)
         self._unlisted.discard(key)
         return [Delta(key, left, None, live=True)]
@@ -60,7 +60,7 @@ class BucketStore(Store):
         return set(dropped)
 
     def _sweep(self) -> Iterator[Delta]:
-        # Read with pauses, in which `drop` may remove what is to be swept.
+        # Read with pauses, in which `drop` may remove objects that are to be swept.
         self._restored = False
         lacking, self._unlisted = self._unlisted, set()
         for key in lacking:
@@ -70,7 +70,7 @@ class BucketStore(Store):
 
 
 class BucketStreams(Streams):
-    """Streams whose handled objects and children are those of this replica; related ones are all."""
+    """Streams whose handled objects and children belong to this replica; related objects are complete."""
 
     make_primary: Callable[..., Stream]
     make_owned: Callable[..., Stream]
@@ -109,7 +109,7 @@ class BucketStream(Stream):
 async def all_listed(before: Mapping[BucketStream, int], *, seconds: float) -> None:
     """Wait until all streams have more complete lists than `before`, at most for `seconds`.
 
-    A stream that fails must not hold up the objects of others.
+    A stream that fails must not hold up other objects.
     """
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):

@@ -1,7 +1,7 @@
 """Terms: the leases of a replica that shares: the operator's own, and one for each bucket that it holds.
 
-The operator's own Lease is held by all replicas together, under one name that says how they share. So a leader of an
-older version, and replicas that count the buckets otherwise, wait as a standby does. It is never released: replicas
+The operator's own Lease is held by all replicas together, under one name, which contains how they share. So a leader of
+an older version, and replicas that count the buckets otherwise, wait as a standby does. It is never released: replicas
 cannot know which of them is the last, so it ends by itself.
 """
 
@@ -115,7 +115,7 @@ class BucketTerm(Leadership):
         label: str,
         **options: Any,
     ) -> None:
-        """`live`: the Lease as the watch showed it. It is read first if `reads`, or if the candidate knows another."""
+        """`live`: the Lease as the watch showed it. It is read first if `reads`, or if the candidate has another."""
         super().__init__(*arguments, identity=candidate.identity, timing=candidate.timing, **options)
         self._watchdog: Any = deadlines.of(self)
         self._live = live
@@ -128,7 +128,7 @@ class BucketTerm(Leadership):
 
     @property
     def candidate(self) -> Candidate:
-        """What it knows of the Lease."""
+        """The Lease as it was last read or written."""
         return self._candidate
 
     def _step(self, event: lease.LeaseInput) -> lease.LeaseCommand:

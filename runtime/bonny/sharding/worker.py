@@ -1,4 +1,4 @@
-"""Worker that reconciles the objects of this replica's buckets, and knows which handlers of a bucket still run."""
+"""Worker that reconciles the objects of this replica's buckets, and counts the running handlers of each bucket."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Activity:
                 self.abandoned(bucket)
 
     def abandoned(self, bucket: int) -> None:
-        """Any thread of a handler may work on the bucket: which one is not known."""
+        """Any running thread of a handler may work on the bucket."""
         running = {thread for thread in threading.enumerate() if thread.name == HANDLER_THREAD}
         self._threads[bucket] = self._threads.get(bucket, set()) | running
 

@@ -35,7 +35,7 @@ def test_the_hash_is_that_of_the_api_server() -> None:
 
 
 @given(st.uuids(), st.sampled_from([2, 4, 8, 16, 32, 64]))
-def test_buckets_of_more_bits_divide_those_of_fewer(uid: object, buckets: int) -> None:
+def test_more_buckets_divide_the_buckets_of_a_smaller_number(uid: object, buckets: int) -> None:
     assert 0 <= bucket_of(str(uid), buckets) < buckets
     assert bucket_of(str(uid), 64) * buckets // 64 == bucket_of(str(uid), buckets)
 
