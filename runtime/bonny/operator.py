@@ -142,7 +142,7 @@ class Operator:
         """The OpenTelemetry provider of spans. Default: that of the process, or one that OTEL_ variables ask for."""
 
         self.sharding: Any = sharding
-        """A `Sharding`, if replicas share the work."""
+        """A `Sharding` if replicas share the work."""
 
         self._check_uniqueness()
         for controller in self.controllers:

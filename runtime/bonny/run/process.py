@@ -63,7 +63,7 @@ class Process:
         self.streams = Streams(operator, self._namespaces, self._restored)
         self._started = False
         self._worker: Callable[..., Worker] = Worker
-        self._recorder: type[EventRecorder] = EventRecorder
+        self._recorder = EventRecorder
         self._lasting: dict[Runnable, Supervised] = {}
         """Parts that run until the process stops, streams among them."""
 
@@ -113,7 +113,6 @@ class Process:
         return Client(self.cluster, user_agent=operator.user_agent, fence=fence, group=operator.group)
 
     def _candidate(self, voter: Client) -> tuple[Leadership, Callable[[], float]]:
-        """The candidate, and the fence."""
         operator, own = self.operator, {"namespace": self.own_namespace, "identity": own_identity()}
         leadership = Leadership(voter, name=operator.name, timing=operator.lease, **own)
         return leadership, leadership.remaining
@@ -139,8 +138,7 @@ class Process:
             await first_of(stop.wait(), leadership.lost.wait())
             if stop.is_set():
                 break
-            # No other replica acts before the lease expires, and no write is sent any more. Work that still runs when
-            # it expires ends the process (the watchdog of `bonny.run.leader`).
+            # Work that still runs when the lease expires ends the process (the watchdog of `bonny.run.leader`).
             await self._end_term(grace=0.0)
             while self.term.working and not stop.is_set():  # noqa: ASYNC110  threads send no notification
                 await asyncio.sleep(THREAD_SECONDS)
@@ -219,7 +217,6 @@ class Process:
         self.term.begin(self._singles() | {worker: worker.restart for worker in self.workers})
 
     def _singles(self) -> dict[Stoppable, Restart]:
-        """Parts of one replica."""
         self.tasks.leading = True
         servers: list[Stoppable] = [*self.servers, *(part for extra in self.extras for part in extra.term())]
         return dict.fromkeys(servers, Restart.PERMANENT)
@@ -296,7 +293,7 @@ class Process:
 
 
 async def _drain(extras: list[ExtraRun], stop: asyncio.Event, drained: asyncio.Event) -> None:
-    """After `stop`, wait until no client is sent to this replica any more; then set `drained`."""
+    """After `stop`, wait until no client is sent to this replica; then set `drained`."""
     await stop.wait()
     await asyncio.gather(*(extra.drain() for extra in extras))
     drained.set()
