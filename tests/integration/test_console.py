@@ -9,8 +9,11 @@ from urllib.parse import urlencode
 
 import pytest
 
+from bonny.resource import RECONCILE_AT
 from bonny_dev.sandbox import Sandbox
 from tests.support.watched import GROUP, TOKEN, exchange, watched
+
+KIND = f"clocks.{GROUP}"
 
 
 class Console:
@@ -28,7 +31,7 @@ class Console:
         return json.loads(body)
 
     def runs(self, name: str) -> list[dict[str, Any]]:
-        found = self.get("/object", controller="ClockController", namespace="default", name=name)
+        found = self.get("/object", kind=KIND, namespace="default", name=name)
         runs: list[dict[str, Any]] = found["runs"]
         return runs
 
@@ -63,7 +66,7 @@ def test_it_shows_the_last_runs_of_an_object_and_its_writes(console: Console) ->
 
 def test_it_shows_where_an_object_is_in_the_queue(console: Console) -> None:
     def found(name: str) -> Any:
-        return console.get("/object", controller="ClockController", namespace="default", name=name)
+        return console.get("/object", kind=KIND, controller="ClockController", namespace="default", name=name)
 
     Sandbox.eventually(lambda: [each["outcome"] for each in found("late")["runs"]][:1] == ["waiting"])
     late = found("late")
@@ -74,7 +77,7 @@ def test_it_shows_where_an_object_is_in_the_queue(console: Console) -> None:
     assert broken["queue"]["tries"] >= 1
     assert broken["queue"]["seconds"] > 0
     assert broken["runs"][0]["outcome"] == "failed"
-    assert found("nobody") == {"watched": False, "stopped": False, "queue": {**NOWHERE}, "runs": []}
+    assert found("nobody") == {"queue": {**NOWHERE}, "runs": []}
 
 
 NOWHERE = {"state": "", "tries": 0, "seconds": None, "timer_seconds": None}
@@ -82,8 +85,7 @@ NOWHERE = {"state": "", "tries": 0, "seconds": None, "timer_seconds": None}
 
 def test_it_shows_the_last_outcome_of_all_objects_and_no_values(console: Console) -> None:
     def outcomes() -> dict[str, str]:
-        shown = console.get("/outcomes", controller="ClockController")
-        return {name: run["outcome"] for name, run in shown.items()}
+        return {name: outcome for _, _, name, outcome, *_ in console.get("/outcomes")["runs"]}
 
     wanted = {
         "default/calm": "succeeded",
@@ -92,10 +94,46 @@ def test_it_shows_the_last_outcome_of_all_objects_and_no_values(console: Console
         "default/hostile": "waiting",
     }
     Sandbox.eventually(lambda: outcomes() == wanted)
-    everything = [console.get("/outcomes", controller="ClockController"), console.get("/overview")]
-    everything += [console.get("/object", controller="ClockController", namespace="default", name="broken")]
+    everything = [console.get("/outcomes"), console.get("/overview")]
+    everything += [console.get("/object", kind=KIND, namespace="default", name="broken")]
     assert "secret value" not in json.dumps(everything)
     assert "very secret" not in json.dumps(everything)
+
+
+def test_only_changes_are_sent_again(console: Console, sandbox: Sandbox) -> None:
+    Sandbox.eventually(lambda: len(console.get("/outcomes")["runs"]) == 4)
+    first = console.get("/outcomes")
+    assert first["whole"]
+    later = console.get("/outcomes", since=first["version"])
+    assert not later["whole"]
+    assert {name for _, _, name, *_ in later["runs"]} <= {"default/broken"}  # it is tried again and again
+    patch = {"metadata": {"annotations": {RECONCILE_AT: "now"}}}
+    path = f"/apis/{GROUP}/v1/namespaces/default/clocks/calm"
+    sandbox.request("PATCH", path, patch, content_type="application/merge-patch+json")
+
+    def told() -> bool:
+        runs = console.get("/outcomes", since=later["version"])["runs"]
+        return ["ClockController", KIND, "default/calm", "succeeded"] in [each[:4] for each in runs]
+
+    Sandbox.eventually(told)
+    assert console.get("/outcomes", since="nonsense")["whole"]
+
+
+def test_it_shows_when_a_retry_is_due(console: Console) -> None:
+    def waits() -> dict[str, Any]:
+        return {each[2]: each[-1] for each in console.get("/outcomes")["runs"]}
+
+    Sandbox.eventually(lambda: (waits().get("default/late") or 0) > 500)
+    Sandbox.eventually(lambda: (waits()["default/broken"] or 0) > 0)
+    assert waits()["default/calm"] is None or waits()["default/calm"] > 3600  # the next resync
+
+
+def test_it_shows_a_request_of_each_sort(console: Console) -> None:
+    Sandbox.eventually(lambda: bool(console.runs("calm")))
+    sorts = {
+        (method, path.rpartition("/")[2], watch) for method, path, watch, _ in console.get("/overview")["requests"]
+    }
+    assert {("GET", "clocks", False), ("GET", "clocks", True), ("PATCH", "status", False)} <= sorts
 
 
 @pytest.mark.parametrize(
@@ -127,6 +165,6 @@ def test_no_page_of_a_browser_may_read_its_answers(console: Console) -> None:
     assert headers["content-type"] == "application/json"
 
 
-@pytest.mark.parametrize("path", ["/", "/object", "/outcomes?controller=Nobody", "/overview/", "/metrics"])
+@pytest.mark.parametrize("path", ["/", "/object", "/object?kind=nobodies", "/overview/", "/metrics"])
 def test_other_paths_are_not_found(console: Console, path: str) -> None:
     assert console.status(path, Authorization=f"Bearer {TOKEN}")[0] == 404

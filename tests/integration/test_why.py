@@ -18,15 +18,19 @@ import pytest
 from bonny.client.config import Kubeconfig
 from bonny.errors import UsageError
 from bonny.kinds import Kind
+from bonny.telemetry import attach, detach
+from bonny_dev.inside.reading import AtAddress, object_query, with_ages
 from bonny_dev.install import read_documents
 from bonny_dev.prove.external import External
 from bonny_dev.sandbox import Sandbox
+from bonny_dev.sandbox.ports import free_ports
 from bonny_dev.testing.running import RunningOperator, running
 from bonny_dev.why.answers import Answer, State, answers, verdict
 from bonny_dev.why.command import why
 from bonny_dev.why.facts import facts, operator_facts
 from tests.support.breaking import ROOT, repository
 
+TOKEN = "t0ken"
 QUESTIONS = ["accepted", "conditions", "operator", "turn", "error", "children", "writers", "finalizers", "runs"]
 QUESTIONS += ["permissions"]
 DESK = '''
@@ -94,17 +98,22 @@ def desk(**spec: Any) -> dict[str, Any]:
 
 
 async def answered(
-    at_work: RunningOperator, plural: str, name: str, *, namespace: str = "default"
+    at_work: RunningOperator, plural: str, name: str, *, namespace: str = "default", port: int | None = None
 ) -> dict[str, Answer]:
-    """The answers by their question, and the verdict under an empty one."""
+    """The answers by their question, and the verdict under an empty one. `port`: that of the operator's console."""
     (kind,) = (
         kind
         for controller in at_work.operator.controllers
         for kind in controller.kinds(at_work.operator.group)
         if kind.plural == plural
     )
-    of = await operator_facts(at_work.client, at_work.operator, at_work.operator.name)
-    given = answers(await facts(at_work.client, kind, namespace, name, of=of))
+    overview, remembered = dict[str, Any](), dict[str, Any]()
+    if port is not None:
+        async with AtAddress(f"http://127.0.0.1:{port}", TOKEN) as inside:
+            overview = with_ages(await inside.ask("/overview"))
+            remembered = await inside.ask("/object", **object_query(at_work.operator, kind, namespace, name))
+    of = await operator_facts(at_work.client, at_work.operator, at_work.operator.name, inside=overview)
+    given = answers(await facts(at_work.client, kind, namespace, name, of=of, inside=remembered))
     return {each.question: each for each in given} | {"": verdict(given)}
 
 
@@ -219,6 +228,8 @@ async def test_a_permission_that_was_taken_away(sandbox: Sandbox, tmp_path: Path
         given = await answered(at_work, "desks", "oak")
         assert given["permissions"].text.startswith("ServiceAccount lamps/lamps lacks ")
         assert any('"deployments"' in line for line in given["permissions"].detail)
+        # Without it the finalizer stays, if the operator had not opened its watch before.
+        await at_work.client.merge_patch(role, ("", "lamps"), {"rules": live["rules"]})
 
 
 async def test_an_object_that_does_not_exist_and_an_unknown_kind(
@@ -273,14 +284,67 @@ async def test_the_command_line(sandbox: Sandbox, tmp_path: Path) -> None:
             (("why", "desk/oak", "--json"), 1, '{\n  "object": "desks/default/oak"'),
             (("why", "--all"), 1, "wait  desks/default/oak: "),
             (("why", "desks", "--all"), 1, "wait  desks/default/oak: "),
+            (("why", "--all", "desks"), 1, "wait  desks/default/oak: "),
+            (("why", "--all", "--json"), 1, '[\n  {\n    "object": "desks/default/oak"'),
+            (("why", "--all", "desks", "--json"), 1, '[\n  {\n    "object": "desks/default/oak"'),
             (("why", "lamps", "--all"), 0, "there are no lamps"),
+            (("why", "--all", "lamps"), 0, "there are no lamps"),
+            (("why", "--all", "chairs"), 2, "'chairs' names no kind of lamps"),
+            (("why", "desks", "--all=lamps"), 2, "--all names 'lamps', and 'desks' stands before it: leave one of"),
             (("why",), 2, "why needs TARGET"),
             (("why", "chair/oak"), 2, "'chair/oak' names no kind of lamps"),
+            (
+                ("top", "--once"),
+                1,
+                "the operator's memory is not shown: no pod of lamps is ready",
+            ),
             (("top", "--url", "http://127.0.0.1:1", "--once"), 1, "the operator at http://127.0.0.1:1 does not answer"),
             (("console", "--url", "http://example.com"), 2, "the operator's console is 'http://example.com'"),
         ):
             found, text = await run(*words)
             assert (found, text[: len(beginning)]) == (code, beginning), words
+
+
+async def test_many_objects_take_as_many_requests_as_a_few(
+    sandbox: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Regression: `why --all` sent its requests again for each object."""
+
+    async def requests() -> int:
+        sent: list[str] = []
+        attach("requests", "bonny.client.request.answered", lambda *given: sent.append(given[2]["path"]))
+        try:
+            cluster = Kubeconfig(str(sandbox.kubeconfig))
+            await why(cluster, at_work.operator, "desks", namespace="lamps", everything=True, as_json=True)
+        finally:
+            detach("requests")
+        return len(sent)
+
+    async with desks(sandbox, tmp_path) as at_work:
+        await at_work.apply(desk())
+        few = await requests()
+        alone = json.loads(capsys.readouterr().out)[0]
+        for number in range(12):
+            metadata = {"name": f"oak-{number}", "namespace": "default"}
+            await at_work.apply({**desk(), "metadata": metadata})
+            await at_work.until({**desk(), "metadata": metadata}, has_reason("Succeeded"))
+        assert await requests() == few
+        everything = json.loads(capsys.readouterr().out)
+        assert len(everything) == 13
+        # And they are the answers of each object.
+        await why(
+            Kubeconfig(str(sandbox.kubeconfig)),
+            at_work.operator,
+            "desks/oak-3",
+            namespace="lamps",
+            everything=False,
+            as_json=True,
+        )
+        one = json.loads(capsys.readouterr().out)
+        (same,) = (each for each in everything if each["object"] == "desks/default/oak-3")
+        told = [[(each["question"], each["state"]) for each in given["answers"]] for given in (same, one)]
+        assert told[0] == told[1]
+        assert [each["question"] for each in alone["answers"]] == QUESTIONS
 
 
 async def test_it_changes_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -315,6 +379,10 @@ async def test_the_ten_questions_about_each_broken_operator(
 ) -> None:
     root = repository(tmp_path / name, name, package=f"why_{name}")
     (sample,) = read_documents("desk.yaml", (root / "samples" / "desk.yaml").read_text("utf-8"))
+    (port,) = free_ports(1)
+    main = root / "src" / f"why_{name}" / "__main__.py"
+    settings = {"BONNY_CONSOLE_PORT": str(port), "BONNY_CONSOLE_TOKEN": TOKEN}
+    main.write_text(f"import os\n\nos.environ |= {settings}\n{main.read_text('utf-8')}", "utf-8")
     with External(ca_file=sandbox.ca_file, folder=tmp_path).serving() as service:
         monkeypatch.setenv("LAMPS_URL", service.url)
         async with running(sandbox, root) as at_work:
@@ -329,10 +397,29 @@ async def test_the_ten_questions_about_each_broken_operator(
 
             await at_work.eventually(handled, lambda: "the lamp was not handled")
 
+            async def look() -> dict[str, Answer]:
+                return await answered(at_work, "lamps", "desk", namespace=where, port=port)
+
             async def seen() -> bool:
-                return (await answered(at_work, "lamps", "desk", namespace=where))[""].question == SEEN[name]
+                return (await look())[""].question == SEEN[name]
 
             await at_work.eventually(seen, lambda: "the verdict is another one")
-            given = await answered(at_work, "lamps", "desk", namespace=where)
+            given = await look()
             assert list(given)[:-1] == QUESTIONS
-            assert all(each.text for each in given.values())
+            # What the lamps do not say: their status has no conditions, and most controllers declare no children.
+            unsaid = {"conditions"} if name == "two_controllers" else {"conditions", "children"}
+            assert {question for question, each in given.items() if each.state is State.UNKNOWN} == unsaid
+            assert given["conditions"].text.startswith("its status has no conditions")
+            assert given["accepted"].text == "generation 1 is stored, and the operator has handled it"
+            assert given["operator"].text.startswith("it runs, and answers; all ")
+            assert given["turn"].text.startswith(
+                ("nothing is due", "its handler runs", "it is ", "it waits for its own")
+            )
+            assert given["error"].text.startswith("reported" if SEEN[name] else "none is reported")
+            assert given["children"].text.startswith(("ready: ", "LampController declares no kinds in `owns`"))
+            assert any(line.startswith("integration-test (Apply, ") for line in given["writers"].detail) or SEEN[name]
+            assert given["finalizers"].text.startswith(("none", "1, and the object is not being deleted"))
+            assert " ago: " in given["runs"].detail[0]
+            assert "succeeded after " in given["runs"].detail[0]
+            assert "; wrote P" in "".join(given["runs"].detail)
+            assert given["permissions"].text == "none is missing"

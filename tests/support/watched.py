@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from bonny import Axn, Controller, Field, Operator, Owned, Spec, Status, Version, Wait, WithConditions
+from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
+from bonny.console.extra import ConsoleSettings
 from bonny.console.server import ConsoleRun
-from bonny.console.settings import ConsoleSettings
 from bonny.run.process import Process
-from bonny_dev.console.inside import Inside
 from bonny_dev.console.server import serve
+from bonny_dev.inside.reading import AtAddress, InCluster, Inside
 from bonny_dev.manifest import bundle
 from bonny_dev.sandbox import Sandbox
 
@@ -114,9 +115,12 @@ def page(sandbox: Sandbox, inside: int | None) -> Iterator[str]:
     """Serve the page, for an operator whose console has the port `inside`; yields its link."""
     links: list[str] = []
     loop = asyncio.new_event_loop()
-    asked = Inside("" if inside is None else f"http://127.0.0.1:{inside}", TOKEN)
-    cluster = Kubeconfig(str(sandbox.kubeconfig))
-    page_of = serve(cluster, operator(), namespace="watched", inside=asked, opened=links.append)
+    made, cluster = operator(), Kubeconfig(str(sandbox.kubeconfig))
+
+    def reach(client: Client) -> Inside:
+        return AtAddress(f"http://127.0.0.1:{inside}", TOKEN) if inside else InCluster(client, made, "watched")
+
+    page_of = serve(cluster, made, namespace="watched", reach=reach, opened=links.append)
     task = loop.create_task(page_of)
 
     def run() -> None:

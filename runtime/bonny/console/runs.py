@@ -6,11 +6,12 @@ Elsewhere: how it is shown (`snapshot`).
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -32,10 +33,11 @@ OBJECTS: Final = 5_000
 WRITES: Final = 50
 """Requests remembered of one run."""
 
-RUNNING: Final = "running"
+SORTS: Final = 1_000
+"""Sorts of requests that are remembered; they grow with the namespaces."""
 
-Name: TypeAlias = tuple[str, Key]
-"""Controller and object."""
+# Other errors, such as a cancellation, end a run from outside.
+OUTCOMES: Final = ((Retry, "retry"), (Terminal, "stopped"), (Exception, "failed"), (BaseException, "cancelled"))
 
 
 class Run(msgspec.Struct, gc=False):
@@ -47,7 +49,7 @@ class Run(msgspec.Struct, gc=False):
     tries: int
     id: str
     seconds: float = 0.0
-    outcome: str = RUNNING
+    outcome: str = "running"
     """`running`, `succeeded`, `waiting`, `retry`, `stopped`, `failed` or `cancelled`."""
 
     error: str = ""
@@ -55,6 +57,9 @@ class Run(msgspec.Struct, gc=False):
 
     writes: list[str] = msgspec.field(default_factory=list)
     """Method, path and status of each request that was not a read."""
+
+    version: int = 0
+    """Of the history, when this run began or ended."""
 
 
 _current: ContextVar[Run | None] = ContextVar("run", default=None)
@@ -65,57 +70,62 @@ class History:
 
     def __init__(self, inner: Spans | None) -> None:
         self.inner = inner
-        self.runs: OrderedDict[Name, deque[Run]] = OrderedDict()
+        self.runs: OrderedDict[tuple[str, str, Key], deque[Run]] = OrderedDict()
+        """By controller, kind (as `Kind.resource`) and object; the one whose run began or ended last is the last."""
+
+        self.first = self.version = time.time_ns() // 1_000
+        """Grows with each run. A process that starts later begins above the versions of an earlier one."""
+
+        self.requests: dict[tuple[object, ...], tuple[str, str, bool, str]] = {}
+        """One of each sort: method, path, whether it is a watch, and the status of its answer."""
+
+        self.thread = threading.get_ident()
+        """Other threads send requests of other programs, such as the page of `invoke run-local`."""
 
     async def reconcile(self, axn: Reconcile[Any], run: Awaitable[None], *, controller: str) -> None:
         """Await the run of a reconcile, and remember it."""
-        reasons = sorted(map(str, axn.reasons))
-        entry = Run(time.time(), axn.action.value, reasons, axn.tries, reconcile_id())
-        self._remember((controller, axn.key), entry)
+        entry = Run(time.time(), axn.action.value, sorted(map(str, axn.reasons)), axn.tries, reconcile_id())
+        name = (controller, axn.kind.resource, axn.key)
+        self.runs.setdefault(name, deque(maxlen=RUNS)).append(entry)
+        self._changed(name, entry)
         began, before = time.monotonic(), _current.set(entry)
         try:
             await (run if self.inner is None else self.inner.reconcile(axn, run, controller=controller))
-            entry.outcome = "succeeded" if axn.waiting is None else "waiting"
-            entry.error = axn.waiting or ""
+            entry.outcome, entry.error = ("succeeded", "") if axn.waiting is None else ("waiting", axn.waiting)
         except BaseException as error:
-            entry.outcome = _outcome(error)
+            entry.outcome = next(name for kind, name in OUTCOMES if isinstance(error, kind))
             entry.error = failure_of(error).message if isinstance(error, Exception) else ""
             raise
         finally:
             entry.seconds = time.monotonic() - began
             _current.reset(before)
+            self._changed(name, entry)
 
     async def step(self, name: str, run: Awaitable[None]) -> None:
         """Await the run of a step, traced as before."""
         await (run if self.inner is None else self.inner.step(name, run))
 
     def request(self, method: str, path: str, *, host: str) -> Ended | None:
-        """Remember the request if it writes, and let it be traced as before."""
-        ended = None if self.inner is None else self.inner.request(method, path, host=host)
-        entry = _current.get()
-        if entry is None or method == "GET" or len(entry.writes) >= WRITES:
-            return ended
-        writes = entry.writes
+        """Let the request be traced as before."""
+        return None if self.inner is None else self.inner.request(method, path, host=host)
 
-        def end(status: int | None, error: BaseException | None) -> None:
-            writes.append(f"{method} {path} {status or type(error).__name__}")
-            if ended is not None:
-                ended(status, error)
+    def hear(self, _name: str, _measurements: object, asked: Mapping[str, Any], _config: object) -> None:
+        """Remember the request if it belongs to a run and writes, and one request of each sort.
 
-        return end
+        A listener of `bonny.client.request.answered`. Requests that differ in the object's name are of one sort.
+        """
+        method, path, status = asked["method"], asked["path"], asked["status"]
+        if (entry := _current.get()) is not None and method != "GET" and len(entry.writes) < WRITES:
+            entry.writes.append(f"{method} {path} {status}")
+        parts, watch, group = path.split("/"), "watch" in asked["query"], 3 if path.startswith("/api/") else 4
+        name = group + (3 if parts[group : group + 1] == ["namespaces"] and len(parts) > group + 2 else 1)
+        sort = (method, status, watch, *parts[:name], *parts[name + 1 :], len(parts) > name)
+        if threading.get_ident() == self.thread and len(self.requests) < SORTS:
+            self.requests.setdefault(sort, (method, path, watch, status))
 
-    def running(self, controller: str) -> list[tuple[Key, Run]]:
-        """The running reconciles of a controller, the oldest first."""
-        last = ((key, runs[-1]) for (name, key), runs in self.runs.items() if name == controller)
-        return sorted(((key, run) for key, run in last if run.outcome == RUNNING), key=lambda each: each[1].at)
-
-    def _remember(self, name: Name, entry: Run) -> None:
-        self.runs.setdefault(name, deque(maxlen=RUNS)).append(entry)
-        self.runs.move_to_end(name)
+    def _changed(self, name: tuple[str, str, Key], entry: Run) -> None:
+        if name in self.runs:
+            self.version = entry.version = self.version + 1
+            self.runs.move_to_end(name)
         if len(self.runs) > OBJECTS:
             self.runs.popitem(last=False)
-
-
-def _outcome(error: BaseException) -> str:
-    names = {Retry: "retry", Terminal: "stopped", Exception: "failed"}
-    return next((name for kind, name in names.items() if isinstance(error, kind)), "cancelled")

@@ -1,75 +1,57 @@
-"""Snapshot: the memory of a process as plain values; of objects, their names. Ages and waits are seconds."""
+"""Snapshot: the memory of a process as plain values; of objects, their names. Ages and waits are seconds.
+
+`clock` is the monotonic clock of the process, and `now` its wall clock: other times are of one of them.
+"""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..engine.worker import Worker
 from ..resource import Key
 from .runs import History
 
 if TYPE_CHECKING:
     from ..engine.stream import Stream
+    from ..engine.worker import Worker
     from ..run.process import Process
 
 
 def overview(process: Process, history: History) -> dict[str, Any]:
-    """The whole process: streams, queues and slots."""
-    return {
-        "operator": process.operator.name,
-        "version": process.operator.version,
-        "pod": process.config.pod_name,
-        "leading": process.tasks.leading,
-        "streams": [_stream(each) for each in process.streams],
-        "controllers": [_controller(each, history) for each in process.workers],
-    }
+    """The whole process: streams, queues, slots, and a request of each sort."""
+    names = {"operator": process.operator.name, "version": process.operator.version, "pod": process.config.pod_name}
+    state = {"leading": process.tasks.leading, "notes": process.readiness().lines, "clock": time.monotonic()}
+    parts = {"streams": [*map(_stream, process.streams)], "controllers": [*map(_controller, process.workers)]}
+    return {**names, **state, **parts, "requests": [*history.requests.values()]}
 
 
 def _stream(stream: Stream) -> dict[str, Any]:
-    now, error = time.monotonic(), stream.error
-    return {
-        "name": str(stream),
-        "synced": stream.synced,
-        "objects": len(stream.store),
-        "silent": now - stream.last_contact,
-        "open": None if stream.opened is None else now - stream.opened,
-        "error": error and f"{error.kind.value} ({error.verb} {error.status}: {error.message})",
-        "failing": error and now - error.since,
-    }
+    shown = {name: getattr(stream, name) for name in ("synced", "last_contact", "opened", "error", "errors")}
+    return {"name": str(stream), "objects": len(stream.store), **shown}
 
 
-def _controller(worker: Worker, history: History) -> dict[str, Any]:
-    counts, meters = worker.router.queue.statistics(now=time.monotonic()), worker.meters
-    running = history.running(worker.name)
-    return {
-        "name": worker.name,
-        "kind": worker.kind.resource,
-        "slots": worker.max_concurrent,
-        "busy": len(worker.running),
-        "running": [{"object": str(key), "seconds": time.time() - run.at} for key, run in running],
-        "ready": counts.ready,
-        "delayed": counts.delayed,
-        "timers": counts.timers,
-        "oldest": counts.oldest,
-        "succeeded": worker.handled,
-        "errors": meters.errors,
-        "mean": meters.seconds.sum / max(meters.seconds.count, 1),
-    }
+def _controller(worker: Worker) -> dict[str, Any]:
+    queue, meters = worker.router.queue.statistics(now=time.monotonic()), worker.meters
+    numbers = {"slots": worker.max_concurrent, "succeeded": worker.handled, "errors": meters.errors}
+    mean = meters.seconds.sum / max(meters.seconds.count, 1)
+    return {"name": worker.name, "kind": worker.kind.resource, "queue": queue, "mean": mean, **numbers}
 
 
-def outcomes(worker: Worker, history: History) -> dict[str, Any]:
-    """The outcome of the last run of each object of a controller, by the object's name."""
-    last = ((key, runs[-1]) for (name, key), runs in history.runs.items() if name == worker.name)
-    return {str(key): {"outcome": run.outcome, "at": run.at, "error": run.error} for key, run in last}
+def outcomes(workers: list[Worker], history: History, since: int) -> dict[str, Any]:
+    """The last run of each object where one began or ended after the version `since`; `whole`: it is all there is."""
+    queues = {(each.name, each.kind.resource): each.router.queue for each in workers}
+    runs, clock = [], time.monotonic()
+    for (*names, key), (*_, run) in reversed(history.runs.items()):
+        if run.version <= since:
+            break
+        place = queues[names[0], names[1]].position(key, now=clock)
+        wait = place.seconds if place.state == "delayed" else place.timer_seconds
+        runs.append((*names, str(key), run.outcome, run.at, run.seconds, run.error, run.tries, wait))
+    return {"version": history.version, "whole": since < history.first, "now": time.time(), "runs": runs}
 
 
 def one(worker: Worker, key: Key, history: History) -> dict[str, Any]:
     """One object: where it is in the queue, and its last runs, newest first."""
-    record = worker.router.records.get(key)
-    return {
-        "watched": worker.router.item(key) is not None,
-        "stopped": record is not None and record.stopped is not None,
-        "queue": worker.router.queue.position(key, now=time.monotonic())._asdict(),
-        "runs": list(reversed(history.runs.get((worker.name, key), ()))),
-    }
+    queue = worker.router.queue.position(key, now=time.monotonic())
+    runs = history.runs.get((worker.name, worker.kind.resource, key), ())
+    return {"queue": queue._asdict(), "runs": [*reversed(runs)]}

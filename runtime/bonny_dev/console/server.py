@@ -23,9 +23,9 @@ from bonny.client.errors import log_text_of
 from bonny.errors import ApiError, UsageError
 from bonny.operator import Operator
 
+from ..inside.reading import Inside
 from ..sandbox.ports import LOOPBACK
 from .board import Board
-from .inside import Inside
 
 TOKEN: Final = "X-Console-Token"  # noqa: S105  the name of a header
 POLICY: Final = "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'"
@@ -54,6 +54,7 @@ class Page:
                 web.get("/api/overview", self._overview),
                 web.get("/api/objects", self._objects),
                 web.get("/api/object", self._object),
+                web.get("/api/permissions", self._permissions),
                 web.post("/api/act", self._act),
             ]
         )
@@ -108,6 +109,9 @@ class Page:
         kind, namespace, name = (request.query.get(each, "") for each in ("kind", "namespace", "name"))
         return web.json_response(await self._board.one(kind, namespace, name))
 
+    async def _permissions(self, _: web.Request) -> web.StreamResponse:
+        return web.json_response(await self._board.permissions())
+
     async def _act(self, request: web.Request) -> web.StreamResponse:
         try:
             asked: dict[str, Any] = await request.json()
@@ -123,12 +127,15 @@ async def serve(
     operator: Operator,
     *,
     namespace: str,
-    inside: Inside,
+    reach: Callable[[Client], Inside],
     port: int = 0,
     opened: Callable[[str], None],
 ) -> None:
-    """Serve the page until cancelled; `opened` gets its link. Raises: `UsageError`, `ApiError`."""
-    async with Client(cluster, user_agent=f"{operator.user_agent} console") as client, inside:
+    """Serve the page until cancelled; `opened` gets its link, and `reach` returns the way to the operator.
+
+    Raises: `UsageError`, `ApiError`.
+    """
+    async with Client(cluster, user_agent=f"{operator.user_agent} console") as client, reach(client) as inside:
         await client.connection()
         board = Board(client, operator, inside, namespace=namespace)
         page = Page(board)

@@ -63,7 +63,7 @@ class Comparison:
             "used but not granted; add to `rules` of the controller that needs them": self.missing,
         }
         texts = [
-            f"permissions {title}:\n" + "".join(f"  {line}\n" for line in _lines(rules))
+            f"permissions {title}:\n" + "".join(f"  {line}\n" for line in rule_lines(rules))
             for title, rules in parts.items()
             if rules
         ]
@@ -152,7 +152,7 @@ def _reads_otherwise(permission: Permission, granted: set[Permission], unused: s
     return permission in reads and reads <= granted and not reads <= unused
 
 
-def _lines(rules: Mapping[str, list[Resource]]) -> Iterator[str]:
+def rule_lines(rules: Mapping[str, list[Resource]]) -> Iterator[str]:
     """Each rule once, as Python and YAML both read it, with the places after it."""
     places: dict[str, list[str]] = {}
     for place, of_place in rules.items():

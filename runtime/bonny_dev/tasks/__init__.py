@@ -18,7 +18,18 @@ from ..project import Project
 from . import sandbox as sandbox
 from .command_line import check_command_line as check_command_line
 from .declaring import FromCrd, OfAll, task
-from .options import Definition, DryRun, KubeContext, LocalRun, ManifestOptions, Move, NewApi, NewKind, separated
+from .options import (
+    ConsoleUrl,
+    Definition,
+    DryRun,
+    KubeContext,
+    LocalRun,
+    ManifestOptions,
+    Move,
+    NewApi,
+    NewKind,
+    separated,
+)
 from .shipping import image as image
 from .shipping import install as install
 from .shipping import lock as lock
@@ -254,12 +265,15 @@ def examine(
 def explain(
     c: Context,
     target: Annotated[str, "the object, as kind/namespace/name or kind/name; with --all a kind, or nothing"],
-    all: Annotated[bool, "one line for each object"] = False,  # noqa: A002  it becomes the option
+    all: Annotated[str | bool, "one line for each object, of a kind or of all"] = False,  # noqa: A002  the option
     json: Annotated[bool, "the answers as JSON, for scripts"] = False,
+    url: ConsoleUrl = "",
     namespace: Annotated[str, "namespace that the operator is deployed to (default: its name)"] = "",
     context: KubeContext = "",
 ) -> int:
-    """Show why an object is as it is: ten answers, from the API server. Changes nothing.
+    """Show why an object is as it is: ten answers. Changes nothing.
+
+    They come from the API server, and from the memory of the operator where it has the extra `console`.
 
     It ends with code 1 if something is wrong.
     """
@@ -272,16 +286,18 @@ def explain(
 
     operator = Project.at(Path(c.root)).load_operator()
     where = check_dns_label(namespace or operator.name, "namespace")
-    answered = why(cluster_of(context), operator, target, namespace=where, everything=all, as_json=json)
+    if isinstance(all, str):
+        if target:
+            raise UsageError(f"--all names {all[:60]!r}, and {target[:60]!r} stands before it: leave one of them out")
+        target = all
+    answered = why(cluster_of(context), operator, target, namespace=where, everything=bool(all), as_json=json, url=url)
     return int(not asyncio.run(answered))
 
 
 @task(name="console")
 def open_console(
     c: Context,
-    url: Annotated[
-        str, "address of the operator's own console: http://127.0.0.1:8090 (default: BONNY_CONSOLE_URL)"
-    ] = "",
+    url: ConsoleUrl = "",
     port: Annotated[int, "port of the page on this machine (default 0: any free one)"] = 0,
     namespace: Annotated[str, "namespace that the operator is deployed to (default: its name)"] = "",
     context: KubeContext = "",
@@ -300,15 +316,20 @@ def open_console(
 @task(name="top")
 def print_queues(
     c: Context,
-    url: Annotated[
-        str, "address of the operator's own console: http://127.0.0.1:8090 (default: BONNY_CONSOLE_URL)"
-    ] = "",
+    url: ConsoleUrl = "",
     once: Annotated[bool, "print it once"] = False,
+    namespace: Annotated[str, "namespace that the operator is deployed to (default: its name)"] = "",
+    context: KubeContext = "",
 ) -> int:
     """Print the queues and streams of a running operator, every two seconds. Ctrl-C ends it."""
-    from ..console import command
+    from bonny.naming import check_dns_label
 
-    return command.top(url, once=once)
+    from ..console import command
+    from .deploy import cluster_of
+
+    operator = Project.at(Path(c.root)).load_operator()
+    where = check_dns_label(namespace or operator.name, "namespace")
+    return command.top(cluster_of(context), operator, namespace=where, url=url, once=once)
 
 
 @task(name="migrate", iterable=["remove_version"])

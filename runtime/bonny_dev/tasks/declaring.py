@@ -101,9 +101,13 @@ class FromCrd(Task[Any]):
 
 
 class OfAll(FromCrd):
-    """A task that demands no positional argument where `--all` is given."""
+    """A task that demands no positional argument where `--all` is given, alone or as `--all widgets`."""
 
     instead = "all"
+
+    def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
+        arguments = super().get_arguments(ignore_unknown_help)
+        return [_All(each, each.others) if isinstance(each, _Instead) else each for each in arguments]
 
 
 class _Instead(Argument):
@@ -117,7 +121,25 @@ class _Instead(Argument):
 
     def set_value(self, value: Any, cast: bool = True) -> None:
         super().set_value(value, cast)
+        self.fill()
+
+    def fill(self) -> None:
+        """Give the others the empty text."""
         for other in self.others:
             if not other.got_value:
                 other.set_value("")
                 other.raw_value = None  # so that it can still be given as an option
+
+
+class _All(_Instead):
+    """An option that may have a value: True without one."""
+
+    def __init__(self, option: Argument, others: Sequence[Argument]) -> None:
+        super().__init__(option, others)
+        self.kind, self.optional = str, True
+
+    @property
+    def takes_value(self) -> bool:
+        """Read as soon as invoke sees the option; it would take the next word for the missing argument else."""
+        self.fill()
+        return True

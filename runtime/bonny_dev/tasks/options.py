@@ -13,6 +13,11 @@ DryRun: TypeAlias = Annotated[bool, "show the changes as a diff, and write nothi
 Definition: TypeAlias = Annotated[
     str, "the definition of the kind: a file, - for the standard input, or its name in the cluster"
 ]
+ConsoleUrl: TypeAlias = Annotated[
+    str,
+    "address of the operator's own console: http://127.0.0.1:8090 (default: BONNY_CONSOLE_URL, else the leader's pod, "
+    "through the API server)",
+]
 KubeContext: TypeAlias = Annotated[str, "context of your kubeconfig (default: the current one)"]
 
 

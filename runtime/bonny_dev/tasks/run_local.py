@@ -104,7 +104,7 @@ def _console(operator: Operator, config: Config, cluster: Cluster, *, namespace:
     if not is_present("console"):
         yield config
         return
-    from bonny.console.settings import ConsoleSettings
+    from bonny.console.extra import ConsoleSettings
 
     from ..console.command import beside
 

@@ -2,19 +2,19 @@
 
 1. accepted: is the object stored, and has the operator seen its newest spec?
 2. conditions: all of them, in full.
-3. operator: does it run, and does a replica lead?
-4. turn: is anything due for this object, or waited for?
+3. operator: does it run, does a replica lead, is it in sync?
+4. turn: where is it in the queue; is anything due for it, or waited for?
 5. error: the last error, and since when.
 6. children: which of them is not ready, the deepest first?
 7. writers: who else writes fields of the object or of its children?
 8. finalizers: which are left, and who removes them?
-9. runs: the events of its last reconciles.
+9. runs: its last reconciles, from the memory of the operator, or else the events about them.
 10. permissions: which are missing?
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -27,7 +27,7 @@ from bonny.readiness import is_ready
 from bonny.resource import Resource, identify, listed, printable
 
 from ..manifest.rbac import missing_lines
-from .facts import Child, Facts, flat, last_seen
+from .facts import Child, Facts, OperatorFacts, flat, last_seen
 
 # Of a list; `kubectl` shows all.
 SHOWN: Final = 10
@@ -146,6 +146,9 @@ def _operator(facts: Facts) -> Answer:
     known, now = facts.of, facts.now
     pods = _safe([_pod_line(pod) for pod in known.pods[:SHOWN]])
     unready = [pod for pod in known.pods if not is_ready(pod)]
+    leads = known.inside.get("leading")
+    if leads and (known.lease is None or not known.operator.deploy.leader_election):
+        return _in_sync("it runs, and answers", pods, known)
     if not known.operator.deploy.leader_election:
         state = State.BAD if unready else State.GOOD if known.pods else State.UNKNOWN
         return Answer("operator", state, f"without leader election; {len(known.pods)} pods in {known.namespace}", pods)
@@ -160,7 +163,21 @@ def _operator(facts: Facts) -> Answer:
         since = f", the last one renewed its Lease {_duration(age)} ago" if age is not None else ""
         return Answer("operator", State.BAD, f"no replica leads{since}: nothing is reconciled", pods)
     text = f"{holder} leads since {spec.get('acquireTime', '?')}, and renewed its Lease {_duration(age)} ago"
-    return Answer("operator", State.GOOD, text, pods)
+    return _in_sync(text, pods, known)
+
+
+def _in_sync(text: str, pods: tuple[str, ...], known: OperatorFacts) -> Answer:
+    """Add the state of its streams, where its console shows them."""
+    streams = known.inside.get("streams")
+    if streams is None:
+        return Answer("operator", State.GOOD, text, pods)
+    broken = [f"{each['name']}: {each['error']}" for each in streams if each["error"]]
+    behind = [each["name"] for each in streams if not each["synced"]]
+    if broken:
+        return Answer("operator", State.BAD, f"{len(broken)} of its streams fail; {text}", (*_safe(broken), *pods))
+    if behind:
+        return Answer("operator", State.WAITING, f"it is not in sync yet with {listed(behind)}; {text}", pods)
+    return Answer("operator", State.GOOD, f"{text}; all {len(streams)} streams are in sync", pods)
 
 
 def _pod_line(pod: Resource) -> str:
@@ -169,11 +186,13 @@ def _pod_line(pod: Resource) -> str:
 
 def _turn(live: Resource, facts: Facts) -> Answer:
     reconciled = _condition(live, RECONCILED)
-    rest = "the queue is in the operator's memory: its metrics and its log have more"
+    why = printable((reconciled or {}).get("message", ""))
+    if "queue" in facts.inside:
+        return _place(facts.inside["queue"], facts.inside["runs"], why)
+    rest = f"the queue is in the operator's memory: {facts.inside.get('problem') or 'it was not read'}"
     if reconciled is None:
         return Answer("turn", State.UNKNOWN, f"not visible without the condition {RECONCILED}; {rest}")
     since = _ago(reconciled.get("lastTransitionTime"), facts)
-    why = printable(reconciled.get("message", ""))
     if reconciled["status"] == "True":
         return Answer("turn", State.GOOD, "nothing is due: the last reconcile succeeded")
     if reconciled["reason"] in WAITING:
@@ -181,6 +200,33 @@ def _turn(live: Resource, facts: Facts) -> Answer:
     if reconciled["reason"] == "Terminal":
         return Answer("turn", State.BAD, f"it stopped {since}, until the object or a child changes: {why}")
     return Answer("turn", State.WAITING, f"it is tried again, at the latest 5 minutes after the last try; {rest}")
+
+
+def _place(queue: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], why: str) -> Answer:
+    """Where the object is in the queue of the operator."""
+    seconds = _duration(queue["seconds"] or 0.0)
+    tries = f", after {queue['tries']} {'try' if queue['tries'] == 1 else 'tries'}" if queue["tries"] else ""
+    timer = queue["timer_seconds"]
+    later = "" if timer is None else f"; its timer ends in {_duration(timer)}"
+    outcome = runs[0]["outcome"] if runs else "none"
+    match queue["state"]:
+        case "working":
+            return Answer("turn", State.WAITING, f"its handler runs{tries}{later}")
+        case "ready":
+            return Answer(
+                "turn", State.WAITING, f"it is ready since {seconds}, and waits for a free slot{tries}{later}"
+            )
+        case "parked":
+            return Answer(
+                "turn", State.WAITING, f"it waits for its own write to appear, at most {seconds}{tries}{later}"
+            )
+        case "delayed":
+            return Answer("turn", State.WAITING, f"it is tried again in {seconds}{tries}{later}")
+    if outcome == "stopped":
+        return Answer("turn", State.BAD, f"it stopped, until the object or a child changes: {why}{later}")
+    if outcome == "waiting":
+        return Answer("turn", State.WAITING, f"it waits: {printable(runs[0]['error'])}{later}")
+    return Answer("turn", State.GOOD, f"nothing is due{later}")
 
 
 def _error(live: Resource, facts: Facts) -> Answer:
@@ -204,7 +250,7 @@ def _children(facts: Facts) -> Answer:
         return Answer("children", State.UNKNOWN, f"{name} declares no kinds in `owns`, so its children are not listed")
     everything = flat(facts.children)
     wrong = [(depth, each) for depth, each in everything if not is_ready(each)]
-    lines = tuple(_tree(facts.children))
+    lines = tuple(_tree(tree_of(facts.children)))
     if not everything:
         return Answer("children", State.GOOD, "there are none")
     if not wrong:
@@ -214,15 +260,30 @@ def _children(facts: Facts) -> Answer:
     return Answer("children", State.WAITING, text, lines)
 
 
-def _tree(children: tuple[Child, ...]) -> Iterator[str]:
+def tree_of(children: Sequence[Child], depth: int = 0) -> list[Mapping[str, Any]]:
+    """All of a tree, parents first; of siblings, the one above the deepest child that is not ready is the first."""
+    rows: list[Mapping[str, Any]] = []
+    for each in sorted(children, key=_deepest, reverse=True):
+        ready = is_ready(each.resource)
+        cause = "" if ready else printable(cause_of(each.resource))
+        rows.append({"depth": depth, "name": printable(identify(each.resource)), "ready": ready, "cause": cause})
+        rows += tree_of(each.children, depth + 1)
+    return rows
+
+
+def _deepest(child: Child) -> int:
+    """The depth of the deepest descendant that is not ready, counted from the child; 0: all are ready."""
+    below = max(map(_deepest, child.children), default=0)
+    return below + 1 if below else int(not is_ready(child.resource))
+
+
+def _tree(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """All that is not ready, and as many others as fit."""
-    everything = flat(children)
     left = SHOWN
-    for depth, each in everything:
-        ready = is_ready(each)
-        left -= ready
-        if not ready or left >= 0:
-            yield printable(f"{'  ' * depth}{identify(each)}: {'ready' if ready else cause_of(each)}")
+    for each in rows:
+        left -= each["ready"]
+        if not each["ready"] or left >= 0:
+            yield f"{'  ' * each['depth']}{each['name']}: {each['cause'] or 'ready'}"
     if left < 0:
         yield f"and {-left} more that are ready"
 
@@ -331,11 +392,26 @@ def _remover(name: str, live: Resource, own: tuple[str, ...]) -> str:
 
 
 def _runs(facts: Facts) -> Answer:
+    runs = facts.inside.get("runs")
+    if runs:
+        lines = _safe([_run_line(each, facts) for each in runs])
+        return Answer("runs", State.GOOD, f"{len(runs)}, the newest first", lines)
     lines = _safe([_event_line(each, facts) for each in reversed(facts.events[-SHOWN:])])
     note = "these are events, which the API server keeps for an hour"
+    if runs is not None:
+        note = "the operator remembers no run of it since it started"
     if not lines:
         return Answer("runs", State.UNKNOWN, f"none; {note}")
     return Answer("runs", State.GOOD, f"{len(facts.events)} reported, the newest first; {note}", lines)
+
+
+def _run_line(run: Mapping[str, Any], facts: Facts) -> str:
+    ago = _duration(facts.now.timestamp() - run["at"])
+    tries = f", try {run['tries'] + 1}" if run["tries"] else ""
+    why = f": {run['error']}" if run["error"] else ""
+    wrote = f"; wrote {listed(run['writes'])}" if run["writes"] else "; wrote nothing"
+    reasons = ", ".join(run["reasons"])
+    return f"{ago} ago: {run['action']} ({reasons}){tries}, {run['outcome']} after {run['seconds']:.3f} s{why}{wrote}"
 
 
 def _event_line(event: Resource, facts: Facts) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Final
 
 from bonny.client.api import Client
@@ -17,9 +18,10 @@ from bonny.naming import is_object_name, names_of
 from bonny.operator import Operator
 from bonny.resource import key_of
 
+from ..inside.reading import Inside, inside_of, object_query, with_ages
 from . import answers as judged
 from .answers import Answer, State
-from .facts import Facts, facts, operator_facts
+from .facts import Facts, all_facts, facts, operator_facts
 
 # A person waits.
 SECONDS: Final = 10.0
@@ -28,17 +30,21 @@ COLOURS: Final = {State.GOOD: GREEN, State.BAD: RED, State.WAITING: YELLOW, Stat
 
 
 async def why(
-    cluster: Cluster, operator: Operator, target: str, *, namespace: str, everything: bool, as_json: bool
+    cluster: Cluster, operator: Operator, target: str, *, namespace: str, everything: bool, as_json: bool, url: str = ""
 ) -> bool:
     """Print the answers; returns whether nothing is wrong. `target` is KIND/NAME or KIND/NAMESPACE/NAME, or with
-    `everything` a KIND, or empty for all kinds of the operator. `namespace` is that of the operator.
+    `everything` a KIND, or empty for all kinds of the operator. `namespace` is that of the operator, and `url` the
+    address of its console; without one it is looked for in the cluster.
 
     Raises: `UsageError` for a target that cannot be; `ApiError` when the cluster does not answer.
     """
     kinds = named_kinds(operator, target, everything=everything)
     well, shown = True, []
-    async with Client(cluster, user_agent=operator.user_agent, timeout=SECONDS) as client:
-        async for found in _found(client, operator, kinds, target, namespace=namespace, everything=everything):
+    async with (
+        Client(cluster, user_agent=operator.user_agent, timeout=SECONDS) as client,
+        inside_of(url, client, operator, namespace) as inside,
+    ):
+        async for found in _found(client, operator, kinds, target, inside, namespace=namespace, everything=everything):
             given = judged.answers(found)
             whole = judged.verdict(given)
             well = well and whole.state is State.GOOD
@@ -54,17 +60,31 @@ async def why(
 
 
 async def _found(
-    client: Client, operator: Operator, kinds: list[Kind], target: str, *, namespace: str, everything: bool
+    client: Client,
+    operator: Operator,
+    kinds: list[Kind],
+    target: str,
+    inside: Inside,
+    *,
+    namespace: str,
+    everything: bool,
 ) -> AsyncIterator[Facts]:
+    overview = asyncio.create_task(inside.ask("/overview"))
     of = await operator_facts(client, operator, namespace)
-    if not everything:
-        _, *where, name = target.split("/")
-        yield await facts(client, kinds[0], _namespace(kinds[0], where), name, of=of)
+    of = replace(of, inside=with_ages(await overview))
+    if everything:
+        for kind in kinds:
+            async for each in all_facts(client, kind, of=of):
+                yield each
         return
-    for kind in kinds:
-        for each in await client.list(kind):
-            key = key_of(each)
-            yield await facts(client, kind, key.namespace, key.name, of=of)
+    _, *where, name = target.split("/")
+    kind, place = kinds[0], _namespace(kinds[0], where)
+    remembered = (
+        of.inside
+        if "problem" in of.inside
+        else await inside.ask("/object", **object_query(operator, kind, place, name))
+    )
+    yield await facts(client, kind, place, name, of=of, inside=remembered)
 
 
 def named_kinds(operator: Operator, target: str, *, everything: bool) -> list[Kind]:

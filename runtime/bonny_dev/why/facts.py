@@ -8,10 +8,12 @@ workload, of ReplicaSets and Jobs; get of the operator's Lease; create of subjec
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Sequence
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from bonny.client.api import Client
 from bonny.client.errors import NotFound
@@ -41,6 +43,7 @@ MOST_CHILDREN: Final = 1_000
 DEEPEST: Final = 6
 
 T = TypeVar("T")
+_Groups: TypeAlias = dict[str, list[Resource]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,9 @@ class OperatorFacts:
     pods: tuple[Resource, ...] = ()
     missing: frozenset[Permission] = frozenset()
     """Permissions that its ServiceAccount needs and lacks."""
+
+    inside: Mapping[str, Any] = field(default_factory=dict)
+    """The overview of its console (`bonny.console`); without one, `problem` has the reason."""
 
     unread: tuple[str, ...] = ()
 
@@ -87,16 +93,21 @@ class Facts:
     events: tuple[Resource, ...] = ()
     """Of events.k8s.io/v1, about this object, oldest first."""
 
+    inside: Mapping[str, Any] = field(default_factory=dict)
+    """The object in the operator's memory (/object of its console); else `problem`, or nothing."""
+
     unread: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads, and notes each refusal."""
+    """Reads, and notes each refusal. With `whole` it lists a kind once for all objects, not for each."""
 
     client: Client
+    whole: bool = False
     unread: dict[str, None] = field(default_factory=dict)
     lists: dict[tuple[Kind, str], list[Resource]] = field(default_factory=dict)
+    groups: dict[Kind, _Groups] = field(default_factory=dict)
 
     async def read(self, request: Awaitable[T], otherwise: T) -> T:
         try:
@@ -111,16 +122,62 @@ class _Reader:
             self.lists[kind, namespace] = await self.read(self.client.list(kind, namespace=namespace or None), [])
         return self.lists[kind, namespace]
 
+    async def grouped(self, kind: Kind, namespace: str, uids: Callable[[Resource], Iterable[str]]) -> _Groups:
+        """The objects of a kind by the UIDs that they name."""
+        if not self.whole:
+            return _by_uid(await self.listed(kind, namespace), uids)
+        if kind not in self.groups:
+            self.groups[kind] = _by_uid(await self.listed(kind, ""), uids)
+        return self.groups[kind]
 
-async def operator_facts(client: Client, operator: Operator, namespace: str) -> OperatorFacts:
+    async def events(self, resource: Resource) -> list[Resource]:
+        """The events about an object, oldest first."""
+        metadata = resource["metadata"]
+        chosen = f"regarding.kind={resource['kind']}" if self.whole else f"regarding.uid={metadata['uid']}"
+        found = await self.grouped(
+            replace(EVENT, field_selector=chosen), metadata.get("namespace") or "default", _about
+        )
+        return sorted(found.get(metadata["uid"], ()), key=last_seen)
+
+    async def owned(self, kind: Kind, uid: str) -> list[Resource]:
+        """The objects with the label of that owner."""
+        labels = OWNER_UID if self.whole else f"{OWNER_UID}={uid}"
+        return (await self.grouped(replace(kind, label_selector=labels), "", _labelled)).get(uid, [])
+
+
+def _by_uid(resources: Iterable[Resource], uids: Callable[[Resource], Iterable[str]]) -> _Groups:
+    found: _Groups = defaultdict(list)
+    for each in resources:
+        for uid in uids(each):
+            found[uid].append(each)
+    return found
+
+
+def _about(event: Resource) -> Iterable[str]:
+    return [(event.get("regarding") or {}).get("uid", "")]
+
+
+def _labelled(resource: Resource) -> Iterable[str]:
+    return [(resource["metadata"].get("labels") or {}).get(OWNER_UID, "")]
+
+
+def _owners(resource: Resource) -> Iterable[str]:
+    return [owner["uid"] for owner in resource["metadata"].get("ownerReferences") or ()]
+
+
+async def operator_facts(
+    client: Client, operator: Operator, namespace: str, *, inside: Mapping[str, Any] | None = None
+) -> OperatorFacts:
     """The operator in `namespace`. Raises nothing: refusals are in `unread`."""
     reader = _Reader(client)
-    lease = await _lease(reader, operator.name, namespace)
     name = f"app.kubernetes.io/name={operator.name}"
-    pods = await reader.listed(replace(POD, label_selector=name), namespace)
     needed = set(permissions(grants(operator, namespace=namespace)))
     account = (namespace, operator.name)
-    missing = await reader.read(refused(client, needed, service_account=account), set())
+    lease, pods, missing = await asyncio.gather(
+        _lease(reader, operator.name, namespace),
+        reader.listed(replace(POD, label_selector=name), namespace),
+        reader.read(refused(client, needed, service_account=account), set()),
+    )
     # Not deployed at all: it runs elsewhere, such as on a laptop, as another user.
     lacking = frozenset() if missing == needed and not pods else frozenset(missing)
     return OperatorFacts(
@@ -129,6 +186,7 @@ async def operator_facts(client: Client, operator: Operator, namespace: str) -> 
         lease=lease,
         pods=tuple(pods),
         missing=lacking,
+        inside=inside or {},
         unread=tuple(reader.unread),
     )
 
@@ -143,26 +201,55 @@ async def _lease(reader: _Reader, name: str, namespace: str) -> Resource | None:
         return None
 
 
-async def facts(client: Client, kind: Kind, namespace: str, name: str, *, of: OperatorFacts) -> Facts:
+async def facts(
+    client: Client,
+    kind: Kind,
+    namespace: str,
+    name: str,
+    *,
+    of: OperatorFacts,
+    inside: Mapping[str, Any] | None = None,
+) -> Facts:
     """The facts of an object. Raises: `ApiError` when the object itself cannot be read."""
-    controller = controller_of(of.operator, kind.group, kind.kind)
-    now, reader = datetime.now(UTC), _Reader(client)
+    reader = _Reader(client)
     try:
         resource = await client.get(kind, name, namespace=namespace or None)
     except NotFound:
         others = await reader.listed(replace(kind, metadata_only=True), "")
         names = tuple(str(key_of(each)) for each in others)
+        controller = controller_of(of.operator, kind.group, kind.kind)
+        now = datetime.now(UTC)
         return Facts(now=now, kind=kind, controller=controller, of=of, resource=None, names=names)
-    selector = f"regarding.uid={resource['metadata']['uid']}"
-    events = await reader.listed(replace(EVENT, field_selector=selector), namespace or "default")
+    return await _facts_of(reader, kind, resource, of=of, inside=inside or {})
+
+
+async def all_facts(client: Client, kind: Kind, *, of: OperatorFacts) -> AsyncIterator[Facts]:
+    """The facts of each object of a kind; the number of requests does not depend on how many there are.
+
+    Raises: `ApiError` when the objects cannot be listed.
+    """
+    reader = _Reader(client, whole=True)
+    for resource in await client.list(kind):
+        # An item of a list does not name its type.
+        typed = {"apiVersion": kind.api_version, "kind": kind.kind, **resource}
+        yield await _facts_of(reader, kind, typed, of=of, inside={})
+
+
+async def _facts_of(
+    reader: _Reader, kind: Kind, resource: Resource, *, of: OperatorFacts, inside: Mapping[str, Any]
+) -> Facts:
+    events, children = await asyncio.gather(
+        reader.events(resource), _descendants(reader, of.operator, resource, depth=0)
+    )
     return Facts(
-        now=now,
+        now=datetime.now(UTC),
         kind=kind,
-        controller=controller,
+        controller=controller_of(of.operator, kind.group, kind.kind),
         of=of,
         resource=resource,
-        children=await _descendants(reader, of.operator, resource, depth=0),
-        events=tuple(sorted(events, key=last_seen)),
+        children=children,
+        events=tuple(events),
+        inside=inside,
         unread=tuple(reader.unread),
     )
 
@@ -190,21 +277,13 @@ async def _descendants(reader: _Reader, operator: Operator, resource: Resource, 
     api_version, kind = gvk_of(resource)
     found: list[Resource] = []
     for made in MADE_BY.get((api_version, kind), ()):
-        found += _owned_by(uid, await reader.listed(made, namespace))
+        found += (await reader.grouped(made, namespace, _owners)).get(uid, [])
     controller = controller_of(operator, api_version.rpartition("/")[0], kind)
     for owned in controller.owns if controller else ():
-        found += await reader.listed(replace(owned, label_selector=f"{OWNER_UID}={uid}"), "")
+        found += await reader.owned(owned, uid)
     return tuple(
         [Child(each, await _descendants(reader, operator, each, depth=depth + 1)) for each in found[:MOST_CHILDREN]]
     )
-
-
-def _owned_by(uid: str, resources: Iterable[Resource]) -> list[Resource]:
-    return [
-        each
-        for each in resources
-        if any(owner["uid"] == uid for owner in each["metadata"].get("ownerReferences") or ())
-    ]
 
 
 def flat(children: Sequence[Child], depth: int = 0) -> list[tuple[int, Resource]]:
