@@ -190,7 +190,7 @@ async def _serve(operator: Operator, config: Config, cluster: Cluster, stop: asy
     # For `asyncio.to_thread` in handlers: a pool that can be abandoned.
     threads = ThreadPoolExecutor(thread_name_prefix=THREADS)
     loop.set_default_executor(threads)
-    process = Process(operator, config, cluster)
+    process = (operator.sharding.process(config) if operator.sharding else Process)(operator, config, cluster)
     await process.run(stop)
     # Threads cannot be cancelled, and the interpreter would wait for them.
     threads.shutdown(wait=False, cancel_futures=True)

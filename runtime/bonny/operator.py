@@ -72,6 +72,7 @@ class Operator:
         deploy: Deploy | None = None,
         version: str = "",
         tracing: TracerProvider | None = None,
+        sharding: Any = None,
     ) -> None:
         self.name: str = check_dns_label(name, "valid operator name")
         """Name of the Deployment, the Lease and the field managers: a DNS label."""
@@ -101,8 +102,9 @@ class Operator:
                     "extras, and periodic tasks"
                 )
         handled = [resource for controller in self.controllers for resource in controller.resources()]
-        own_kinds = dict.fromkeys(each for each in (*crds, *versions, *handled) if isinstance(each, type))
-        self.crds: tuple[type[Version], ...] = tuple(own_kinds)
+        self.crds: tuple[type[Version], ...] = tuple(
+            dict.fromkeys(each for each in (*crds, *versions, *handled) if isinstance(each, type))
+        )
         """The versions of the operator's own kinds; versions of the controllers are added."""
 
         declared = {id(part): part for part in (*parts, *crds) if isinstance(part, Declaration)}
@@ -138,6 +140,9 @@ class Operator:
 
         self.tracing: TracerProvider | None = tracing
         """The OpenTelemetry provider of spans. Default: that of the process, or one that OTEL_ variables ask for."""
+
+        self.sharding: Any = sharding
+        """A `Sharding` if replicas share the work."""
 
         self._check_uniqueness()
         for controller in self.controllers:

@@ -45,8 +45,8 @@ def plugged() -> dict[str, Extra]:
 
 def test_each_folder_of_the_table_is_a_package_and_is_present() -> None:
     assert [
-        *("compat", "console", "cron", "filters", "metrics_auth", "otel", "policies", "scheduler", "stages", "tls"),
-        "webhooks",
+        *("compat", "console", "cron", "filters", "metrics_auth", "otel", "policies", "scheduler"),
+        *("sharding", "stages", "tls", "webhooks"),
     ] == FOLDERS
     assert [folder for folder in FOLDERS if not (PACKAGE / folder / "__init__.py").is_file()] == []
     assert [name for name in listed() if not is_present(name)] == []
@@ -83,7 +83,12 @@ def test_the_variables_of_opentelemetry_in_the_table_are_those_that_ask_for_trac
 def test_each_option_of_the_table_is_an_attribute_of_an_operator_and_false_by_default() -> None:
     plain = Operator(name="op", group="example.com")
     options = {name: extra.option for name, extra in listed().items() if extra.option}
-    assert options == {"webhooks": "converted", "metrics-auth": "deploy.secure_metrics", "otel": "tracing"}
+    assert options == {
+        "webhooks": "converted",
+        "metrics-auth": "deploy.secure_metrics",
+        "otel": "tracing",
+        "sharding": "sharding",
+    }
     assert [name for name, option in options.items() if attrgetter(option)(plain)] == []
 
 
@@ -135,8 +140,8 @@ def named(tree: ast.Module, package: tuple[str, ...]) -> Iterator[str]:
                 base += node.module.split(".") if node.module else []
                 paths = [".".join([*base, alias.name]) for alias in node.names]
             case ast.Attribute():
-                # `cron` is an option of reconcilers and periodic tasks.
-                paths = [f"bonny.{node.attr}"] if node.attr != "cron" else []
+                # `cron` is an option of reconcilers and periodic tasks, `sharding` of operators.
+                paths = [f"bonny.{node.attr}"] if node.attr not in {"cron", "sharding"} else []
             case ast.Constant(value=str(text)) if id(node) not in texts and text not in telemetry.EVENTS:
                 paths = [f"bonny.{text.removeprefix('bonny').lstrip('.')}"] if re.fullmatch(r"[\w.]+", text) else []
             case _:

@@ -62,6 +62,8 @@ class Process:
         self._namespaces: Namespaces = config.watch_namespaces or (None,)
         self.streams = Streams(operator, self._namespaces, self._restored)
         self._started = False
+        self._worker: Callable[..., Worker] = Worker
+        self._recorder = EventRecorder
         self._lasting: dict[Runnable, Supervised] = {}
         """Parts that run until the process stops, streams among them."""
 
@@ -73,7 +75,7 @@ class Process:
 
         Raises: `UsageError` when the credentials cannot be read, a port is taken, or an extra cannot start.
         """
-        operator, self.lifespans.stop = self.operator, stop
+        self.lifespans.stop = stop
         async with AsyncExitStack() as closing:
             asyncio.get_running_loop().set_task_factory(create_task)
             closing.enter_context(self.monitor)
@@ -81,14 +83,7 @@ class Process:
             if self.config.leader_election:
                 # A client of its own: what the lease needs must not wait behind anything else.
                 voter = await closing.enter_async_context(self.connected())
-                self._leadership = Leadership(
-                    voter,
-                    namespace=self.own_namespace,
-                    name=operator.name,
-                    identity=own_identity(),
-                    timing=operator.lease,
-                )
-                fence = self._leadership.remaining
+                self._leadership, fence = self._candidate(voter)
             client = await closing.enter_async_context(self.connected(fence))
             # A plugin that makes credentials may wait for a person.
             await first_of(client.connection(), stop.wait())
@@ -117,6 +112,11 @@ class Process:
         operator = self.operator
         return Client(self.cluster, user_agent=operator.user_agent, fence=fence, group=operator.group)
 
+    def _candidate(self, voter: Client) -> tuple[Leadership, Callable[[], float]]:
+        operator, own = self.operator, {"namespace": self.own_namespace, "identity": own_identity()}
+        leadership = Leadership(voter, name=operator.name, timing=operator.lease, **own)
+        return leadership, leadership.remaining
+
     async def _serve(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, as long as this replica leads; then stop in order."""
         leadership = self._leadership
@@ -138,8 +138,7 @@ class Process:
             await first_of(stop.wait(), leadership.lost.wait())
             if stop.is_set():
                 break
-            # No other replica acts before the lease expires, and no write is sent any more. Work that still runs when
-            # it expires ends the process (the watchdog of `bonny.run.leader`).
+            # Work that still runs when the lease expires ends the process (the watchdog of `bonny.run.leader`).
             await self._end_term(grace=0.0)
             while self.term.working and not stop.is_set():  # noqa: ASYNC110  threads send no notification
                 await asyncio.sleep(THREAD_SECONDS)
@@ -155,29 +154,21 @@ class Process:
     # --- assembling ---------------------------------------------------------------------------------------------------
 
     def _assemble(self, client: Client) -> None:
-        operator, pipeline = self.operator, Pipeline(self.operator.steps)
+        operator = self.operator
         self.client = self.streams.client = client
         reporter = f"{operator.group}/{operator.name}"
-        self.recorder = EventRecorder(client, controller=reporter, instance=self.config.pod_name)
+        self.recorder = self._recorder(client, controller=reporter, instance=self.config.pod_name)
         self.tasks = PeriodicTasks(client, operator.tasks)
         self.tasks.leading = False
+        shared: dict[str, Any] = {"operator": operator.name, "group": operator.group, "client": client}
+        shared |= {"recorder": self.recorder, "tasks": self.tasks, "pipeline": Pipeline(operator.steps)}
         self._controllers = [controller_class() for controller_class in operator.controllers]
         for controller in self._controllers:
             controller_class = type(controller)
             _warn(controller_class, operator.group)
             for kind in controller_class.kinds(operator.group):
-                worker = Worker(
-                    operator=operator.name,
-                    group=operator.group,
-                    controller=controller,
-                    kind=kind,
-                    client=client,
-                    recorder=self.recorder,
-                    tasks=self.tasks,
-                    router=self.streams.router(controller_class, kind),
-                    pipeline=pipeline,
-                )
-                self.workers.append(worker)
+                router = self.streams.router(controller_class, kind)
+                self.workers.append(self._worker(controller=controller, kind=kind, router=router, **shared))
 
         self.servers = self._new_servers()
         self.extras = [run for extra in of_operator(operator) if (run := extra.run(self)) is not None]
@@ -223,10 +214,12 @@ class Process:
 
     def _begin_term(self) -> None:
         """Start the parts that only the leader runs."""
+        self.term.begin(self._singles() | {worker: worker.restart for worker in self.workers})
+
+    def _singles(self) -> dict[Stoppable, Restart]:
         self.tasks.leading = True
         servers: list[Stoppable] = [*self.servers, *(part for extra in self.extras for part in extra.term())]
-        workers = {worker: worker.restart for worker in self.workers}
-        self.term.begin(dict.fromkeys(servers, Restart.PERMANENT) | workers)
+        return dict.fromkeys(servers, Restart.PERMANENT)
 
     async def _list_again(self) -> None:
         """List what extras rely on: a standby's streams may have fallen silent without notice.
@@ -300,7 +293,7 @@ class Process:
 
 
 async def _drain(extras: list[ExtraRun], stop: asyncio.Event, drained: asyncio.Event) -> None:
-    """After `stop`, wait until no client is sent to this replica any more; then set `drained`."""
+    """After `stop`, wait until no client is sent to this replica; then set `drained`."""
     await stop.wait()
     await asyncio.gather(*(extra.drain() for extra in extras))
     drained.set()

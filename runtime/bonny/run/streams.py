@@ -31,15 +31,17 @@ class Streams:
 
         self._operator, self._namespaces, self._on_restore = operator, namespaces, on_restore
         self._streams: dict[tuple[object, ...], Stream] = {}
+        self.make: Callable[..., Stream] = Stream
 
     def __iter__(self) -> Iterator[Stream]:
         return iter(self._streams.values())
 
     def of(self, kind: Kind, namespace: str | None) -> Stream:
         """The stream of a kind in a namespace, None for all."""
-        name = (kind.api_version, kind.plural, namespace, kind.label_selector, kind.field_selector, kind.metadata_only)
+        selectors = kind.label_selector, kind.field_selector
+        name = (self.make, kind.api_version, kind.plural, namespace, *selectors, kind.metadata_only)
         if name not in self._streams:
-            stream = Stream(self.client, kind, namespace=namespace, options=self._operator.watch_options)
+            stream = self.make(self.client, kind, namespace=namespace, options=self._operator.watch_options)
             stream.on_restore = self._on_restore
             self._streams[name] = stream
         return self._streams[name]

@@ -1,0 +1,252 @@
+"""Replicas that share the work, as processes: who handles what, and what becomes of it when they come, go and die."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from bonny_dev.sandbox import Sandbox
+from tests.conftest import Start
+from tests.support.processes import OperatorProcess
+
+SHARER: Final = Path(__file__).parents[1] / "support" / "sharer.py"
+LEASE: Final = ("coordination.k8s.io/v1", "Lease")
+BUCKETS: Final = 16
+OBJECTS: Final = 40
+QUICK: Final = "4/2.5/0.5"
+WRITES: Final = ("PUT", "POST", "PATCH", "APPLY")
+
+
+@dataclass
+class Replicas:
+    """Replicas of one operator, their objects, and the journal of their handlers."""
+
+    name: str
+    sandbox: Sandbox
+    start: Callable[..., OperatorProcess]
+    journal: Path
+
+    def apply(self, number: str, *, objects: int = OBJECTS) -> None:
+        """Give all objects new content."""
+        metadata = {"namespace": "default", "labels": {"of": self.name}}
+        names = [f"{self.name}-{each}" for each in range(objects)]
+        kind = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"number": number}}
+        self.sandbox.apply([{**kind, "metadata": {**metadata, "name": name}} for name in names])
+
+    def children(self) -> Counter[str]:
+        """How many children have which content."""
+        items = self.sandbox.items("v1", "ConfigMap", namespace="default")
+        ours = [each for each in items if re.fullmatch(f"{self.name}-\\d+-child", each["metadata"]["name"])]
+        return Counter(each["data"]["number"] for each in ours)
+
+    def wait_handled(self, number: str, *, objects: int = OBJECTS) -> None:
+        Sandbox.eventually(lambda: self.children() == {number: objects}, within_seconds=30.0)
+
+    def holders(self) -> dict[str, list[int]]:
+        """The buckets by the replica that holds them."""
+        held = defaultdict(list)
+        for each in self.sandbox.items(*LEASE, namespace="default"):
+            match = re.fullmatch(f"{self.name}-bucket-(\\d+)", each["metadata"]["name"])
+            if match and (holder := each["spec"].get("holderIdentity")):
+                held[holder.partition("_")[0]].append(int(match[1]))
+        return held
+
+    def are_even(self, *names: str) -> bool:
+        """Whether these replicas hold all buckets, and the numbers differ by at most one."""
+        held = self.holders()
+        numbers = [len(each) for each in held.values()]
+        return held.keys() == set(names) and sum(numbers) == BUCKETS and max(numbers) - min(numbers) <= 1
+
+    def wait_even(self, *names: str, within_seconds: float) -> float:
+        """Returns: the seconds until they are."""
+        began = time.monotonic()
+        Sandbox.eventually(lambda: self.are_even(*names), within_seconds=within_seconds)
+        return time.monotonic() - began
+
+    def begun(self, *, since: float = 0.0) -> Counter[str]:
+        """How often a handler of each object began."""
+        return Counter(uid for at, _, what, uid in self._lines() if what == "begin" and at >= since)
+
+    def overlaps(self, *, dead: tuple[int, ...] = ()) -> list[str]:
+        """UIDs whose handlers ran at the same time, but for those that ended with their process."""
+        running: dict[str, int] = {}
+        found = []
+        for _, process, what, uid in self._lines():
+            if what == "end":
+                running.pop(uid, None)
+            else:
+                if running.get(uid, process) not in (*dead, process) or running.get(uid) == process:
+                    found.append(uid)
+                running[uid] = process
+        return found
+
+    def _lines(self) -> list[tuple[float, int, str, str]]:
+        lines = (line.split() for line in self.journal.read_text("utf-8").splitlines())
+        return sorted((float(at), int(process), what, uid) for at, process, what, uid, _ in lines)
+
+
+@pytest.fixture
+def replicas(
+    sandbox: Sandbox, start_operator: Start, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Replicas]]:
+    made: list[Replicas] = []
+
+    def make(name: str, **settings: str) -> Replicas:
+        journal = tmp_path / "journal"
+        journal.touch()
+
+        def start(pod: str, **more: str) -> OperatorProcess:
+            own = {"BONNY_POD_NAME": pod, "BONNY_POD_NAMESPACE": "default", "BONNY_LEADER_ELECTION": "true"}
+            own |= {"TEST_JOURNAL": str(journal), "TEST_NAME": name, "BONNY_LOG_LEVEL": "info"}
+            return start_operator([sys.executable, str(SHARER)], **{**own, **settings, **more})
+
+        made.append(Replicas(name, sandbox, start, journal))
+        return made[-1]
+
+    yield make
+    for each in made:
+        for lease in sandbox.items(*LEASE, namespace="default"):
+            if lease["metadata"]["name"].startswith(each.name):
+                sandbox.delete(*LEASE, lease["metadata"]["name"])
+        for item in sandbox.items("v1", "ConfigMap", namespace="default"):
+            if item["metadata"]["name"].startswith(f"{each.name}-"):
+                sandbox.delete("v1", "ConfigMap", item["metadata"]["name"])
+
+
+def lease_writes(sandbox: Sandbox) -> float:
+    """Lease writes that the API server has seen."""
+    text = str(sandbox.request("GET", "/metrics").body)
+    lines = [line for line in text.splitlines() if line.startswith("apiserver_request_total{")]
+    ours = [line for line in lines if 'resource="leases"' in line and any(f'verb="{verb}"' in line for verb in WRITES)]
+    return sum(float(line.rpartition(" ")[2]) for line in ours)
+
+
+def test_three_replicas_handle_each_object_once_and_share_again_when_one_dies_joins_and_leaves(
+    replicas: Callable[..., Replicas],
+) -> None:
+    shared = replicas("sharing")
+    shared.apply("1")
+    running = {pod: shared.start(pod) for pod in ("a", "b", "c")}
+    shared.wait_even("a", "b", "c", within_seconds=30.0)
+    shared.wait_handled("1")
+    notes = [running[pod].probe("/readyz")[1] for pod in running]
+    assert all(re.search(r"^buckets: \d+(, \d+){4,5} of 16$", note, re.MULTILINE) for note in notes), notes
+
+    since = time.clock_gettime(time.CLOCK_BOOTTIME)
+    shared.apply("2")
+    shared.wait_handled("2")
+    assert set(shared.begun(since=since).values()) == {1}, "each by one replica, once"
+    assert len(shared.begun(since=since)) == OBJECTS
+
+    dead = running["a"].process.pid
+    running["a"].process.kill()
+    assert shared.wait_even("b", "c", within_seconds=30.0) <= 17.0
+    running["d"] = shared.start("d").wait_ready()
+    assert shared.wait_even("b", "c", "d", within_seconds=30.0) <= 5.0
+    assert running["b"].stop()[0] == 0
+    assert shared.wait_even("c", "d", within_seconds=30.0) <= 5.0
+
+    shared.apply("3")
+    shared.wait_handled("3")
+    assert shared.overlaps(dead=(dead,)) == []
+    members = [each["metadata"]["name"] for each in shared.sandbox.items(*LEASE, namespace="default")]
+    assert sum(name.startswith("sharing-member-") for name in members) == 2, "those that ended are removed"
+
+
+def test_an_old_leader_and_replicas_with_other_buckets_never_act_beside_replicas_that_share(
+    replicas: Callable[..., Replicas],
+) -> None:
+    shared = replicas("switched", TEST_TIMING=QUICK)
+    shared.apply("1")
+    single = shared.start("old", TEST_BUCKETS="0").wait_ready()
+    shared.wait_handled("1")
+    new, other = shared.start("new"), shared.start("other", TEST_BUCKETS="32")
+    Sandbox.eventually(lambda: new.lines("not sharing: the lease is held in another way"), within_seconds=30.0)
+    assert shared.holders() == {}, "an old leader is left alone"
+
+    other.stop()
+    assert single.stop()[0] == 0
+    shared.wait_even("new", within_seconds=15.0)
+    shared.apply("2")
+    shared.wait_handled("2")
+
+    single, other = shared.start("old", TEST_BUCKETS="0"), shared.start("other", TEST_BUCKETS="32")
+    said = partial(other.lines, "not sharing: the lease is held in another way")
+    assert Sandbox.eventually(said, within_seconds=30.0)[0]["holder"] == "shared-fnv1a64-16"
+    single.wait_ready()
+    shared.apply("3")
+    shared.wait_handled("3")
+    assert shared.holders().keys() == {"new"}
+    assert not single.lines("leading")
+    other.stop()
+
+    assert new.stop()[0] == 0
+    Sandbox.eventually(lambda: single.lines("leading"), within_seconds=15.0)
+    shared.apply("4")
+    shared.wait_handled("4")
+    assert shared.overlaps() == []
+
+
+def test_a_replica_that_stood_still_writes_nothing_after_its_buckets_were_taken(
+    replicas: Callable[..., Replicas],
+) -> None:
+    shared = replicas("suspended", TEST_TIMING=QUICK, TEST_SECONDS="0.2")
+    running = {pod: shared.start(pod) for pod in ("a", "b")}
+    shared.wait_even("a", "b", within_seconds=30.0)
+    shared.apply("1")
+    shared.wait_handled("1")
+    shared.apply("2")
+    running["a"].process.send_signal(signal.SIGSTOP)
+    shared.wait_even("b", within_seconds=15.0)
+    shared.wait_handled("2")
+    running["a"].process.send_signal(signal.SIGCONT)
+    assert running["a"].process.wait(10.0) == 3, "its watchdog ended it"
+    shared.apply("3")
+    shared.wait_handled("3")
+    assert shared.overlaps(dead=(running["a"].process.pid,)) == []
+
+
+def test_the_lease_of_a_bucket_that_is_deleted_or_given_to_another_costs_that_bucket_alone(
+    replicas: Callable[..., Replicas],
+) -> None:
+    shared = replicas("edited", TEST_TIMING=QUICK)
+    running = {pod: shared.start(pod) for pod in ("a", "b")}
+    shared.wait_even("a", "b", within_seconds=30.0)
+    before = shared.holders()
+    shared.sandbox.delete(*LEASE, "edited-bucket-3")
+    Sandbox.eventually(lambda: shared.are_even("a", "b"), within_seconds=5.0)
+    assert {pod: sorted(held) for pod, held in shared.holders().items()} == {
+        pod: sorted(held) for pod, held in before.items()
+    }, "its holder makes it again"
+
+    holder = next(pod for pod, held in before.items() if 5 in held)
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/edited-bucket-5"
+    patch = {"spec": {"holderIdentity": "nobody"}}
+    answer = shared.sandbox.request("PATCH", path, patch, content_type="application/merge-patch+json")
+    assert answer.status == 200
+    Sandbox.eventually(lambda: running[holder].lines("bucket lost"), within_seconds=5.0)
+    shared.wait_even("a", "b", within_seconds=15.0)
+    assert [line["bucket"] for line in running[holder].lines("bucket lost")] == [5]
+    shared.apply("1")
+    shared.wait_handled("1")
+    assert shared.overlaps() == []
+
+
+def test_lease_writes_of_three_replicas_are_few(replicas: Callable[..., Replicas]) -> None:
+    shared = replicas("counted")
+    for pod in ("a", "b", "c"):
+        shared.start(pod)
+    shared.wait_even("a", "b", "c", within_seconds=30.0)
+    began, before = time.monotonic(), lease_writes(shared.sandbox)
+    Sandbox.eventually(lambda: time.monotonic() - began >= 20.0, within_seconds=30.0)
+    assert (lease_writes(shared.sandbox) - before) / (time.monotonic() - began) <= 11.0
