@@ -26,7 +26,7 @@ from typing import Final
 
 from .client.config import Cluster, find_cluster, own_namespace
 from .errors import UsageError
-from .extras import missing, unused_variables
+from .extras import NamespaceChoice, missing, unused_variables
 from .operator import Operator
 from .run.config import Config, settings, variables
 from .run.event_loop import EXITS, loop_factory, running
@@ -120,7 +120,8 @@ def _print_settings(operator: Operator) -> None:
 
 def defaults(operator: Operator) -> Config:
     """The settings of an operator in an empty environment."""
-    return Config(watch_namespaces=operator.watched(own_namespace()), grace=operator.grace)
+    chosen = (operator.watch,) if isinstance(operator.watch, NamespaceChoice) else ()
+    return Config(watch_namespaces=operator.watched(own_namespace()), grace=operator.grace, extras=chosen)
 
 
 def serve(operator: Operator, config: Config, cluster: Cluster, *, console: Form | None = None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ..engine.worker import Worker
@@ -21,7 +22,7 @@ def overview(process: Process, history: History) -> dict[str, Any]:
         "version": process.operator.version,
         "pod": process.config.pod_name,
         "leading": process.tasks.leading,
-        "streams": [_stream(each) for each in process.streams],
+        "streams": [_stream(each) for each in (*process.streams, *chain(*(run.streams for run in process.extras)))],
         "controllers": [_controller(each, history) for each in process.workers],
     }
 

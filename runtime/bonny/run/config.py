@@ -20,7 +20,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationError
 from pydantic.dataclasses import dataclass
 
-from ..errors import UsageError
+from ..errors import OptionError, UsageError
 from ..extras import present, unused_variables
 from ..naming import check_dns_label
 from ..operator import LONGEST_GRACE
@@ -192,16 +192,19 @@ class Config:
             settings, variable = variables()[name]
             try:
                 config = config.with_(settings, **{variable.field: variable.words.get(text, text)})
-            except ValidationError:
+            except (ValidationError, OptionError):
                 raise UsageError(f"{name} is {text!r}: use {variable.accepts}") from None
         if environ.get("BONNY_POD_NAMESPACE") and not environ.get("BONNY_WATCH_NAMESPACE"):
             config = replace(config, watch_namespaces=None if config.pod_namespace is None else (config.pod_namespace,))
+        for extra in present().values():
+            config = extra.configured(config, environ)
         return config
 
     @property
     def watched(self) -> str:
         """The watched namespaces, in words."""
-        return "all namespaces" if self.watch_namespaces is None else "namespace " + ", ".join(self.watch_namespaces)
+        named = ", ".join(self.watch_namespaces or ()) or "by label"
+        return "all namespaces" if self.watch_namespaces is None else f"namespace {named}"
 
 
 def variables() -> dict[str, tuple[type[Any], Variable]]:
