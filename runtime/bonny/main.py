@@ -95,9 +95,7 @@ def main(operator: Operator, arguments: Sequence[str] | None = None) -> int:
             case ["help" | "--help" | "-h"]:
                 _print_help()
             case _:
-                raise UsageError(
-                    f"unknown arguments {' '.join(words)!r}: use run (the default), config, version or help"
-                )
+                raise UsageError(f"unknown arguments {' '.join(words)!r}: use run, config, version or help")
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2

@@ -18,6 +18,15 @@ def has_webhooks(operator: Operator) -> bool:
     return bool(operator.converted) or any(part.extra == "webhooks" for part in operator.parts)
 
 
+def selector_of(operator: Operator) -> str:
+    """The labels of the namespaces that it watches; empty if others, or all, are."""
+    if isinstance(operator.watch, str | tuple):
+        return ""
+    from bonny.namespaces import NamespaceSelector  # noqa: PLC0415  its extra may be absent
+
+    return operator.watch.selector if isinstance(operator.watch, NamespaceSelector) else ""
+
+
 def imports(folder: Path) -> Iterator[tuple[str, Path]]:
     """Each extra that a module below `folder` imports, and the module."""
     for path in sorted(folder.rglob("*.py")):

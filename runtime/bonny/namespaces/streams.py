@@ -75,7 +75,8 @@ class NamespaceRouter(Router):
 
     def prepare(self, followed: Followed) -> None:
         """Before the streams run: keep indexes of what they show."""
-        Indexes(followed.primary, _pairs(followed.owned), _pairs(followed.related))
+        # Where the owner is found by its child: in all primary streams.
+        Indexes([*self.primary, *followed.primary], _pairs(followed.owned), _pairs(followed.related))
 
     async def join(self, namespace: str, followed: Followed) -> None:
         """Follow the streams of `namespace`, which are in sync, and queue what they concern, behind live changes."""

@@ -203,18 +203,15 @@ class Config:
     @property
     def watched(self) -> str:
         """The watched namespaces, in words."""
-        named = ", ".join(self.watch_namespaces or ()) or "by label"
-        return "all namespaces" if self.watch_namespaces is None else f"namespace {named}"
+        return "all namespaces" if self.watch_namespaces is None else "namespace " + ", ".join(self.watch_namespaces)
 
 
 def variables() -> dict[str, tuple[type[Any], Variable]]:
     """All variables, of the extras that are present too, each with the type of settings that has its field."""
-    of_extras = {
-        name: (extra.settings or Config, variable)
-        for extra in present().values()
-        for name, variable in extra.variables.items()
-    }
-    return {name: (Config, variable) for name, variable in VARIABLES.items()} | of_extras
+    found: dict[str, tuple[type[Any], Variable]] = {name: (Config, variable) for name, variable in VARIABLES.items()}
+    for extra in present().values():
+        found |= {name: (extra.settings or Config, variable) for name, variable in extra.variables.items()}
+    return found
 
 
 def _given(environ: Mapping[str, str]) -> dict[str, str]:

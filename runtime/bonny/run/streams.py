@@ -137,12 +137,8 @@ def _owner_is_gone(child: Item, uid: str, routers: Iterable[Router]) -> bool:
     else:
         # An owner that is referred to is in the namespace of the child, or in none.
         kind = (reference.api_version.rpartition("/")[0], reference.kind)
-        namespaces = (None, child.meta.namespace)
-        streams = [
-            stream
-            for stream in streams
-            if (stream.kind.group, stream.kind.kind) == kind and stream.namespace in namespaces
-        ]
+        where = (None, child.meta.namespace)
+        streams = [each for each in streams if (each.kind.group, each.kind.kind) == kind and each.namespace in where]
     return bool(streams) and all(
         stream.current and not stream.narrowed and not stream.store.lookup(UID_INDEX, uid) for stream in streams
     )
