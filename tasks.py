@@ -3,6 +3,7 @@
 import importlib
 import os
 import random
+import shlex
 import sys
 from pathlib import Path
 from typing import cast
@@ -205,10 +206,26 @@ def reference(c: Context) -> None:
     c.run("python -m tools.configuration")
 
 
+@task(help={"out": "the folder to build in; its html/ is the site"})
+def docs(c: Context, out: str = "build/site") -> None:
+    """Build the documentation as a site; a broken link fails."""
+    c.run(f"python -m tools.website --out {shlex.quote(out)}", echo=True)
+
+
 @task
 def pictures(c: Context) -> None:
     """Draw docs/images from real terminal output."""
     c.run("python -m tools.pictures", echo=True)
+
+
+@task(
+    help={"version": "three numbers; without it that of the code", "dry-run": "print the release, and change nothing"}
+)
+def release(c: Context, version: str = "", dry_run: bool = False) -> None:
+    """Move the notes of CHANGELOG.md below their version, commit that, and make the tag; nothing is pushed."""
+    words = f" --version {shlex.quote(version)}" if version else ""
+    done = c.run(f"python -m tools.release{words}{' --dry-run' if dry_run else ''}", warn=True)
+    sys.exit(done.exited)
 
 
 @task(help={"cold": "by pip with empty caches, not by uv with full ones"})
@@ -219,8 +236,10 @@ def tutorial(c: Context, cold: bool = False) -> None:
 
 @task
 def lock(c: Context) -> None:
-    """Resolve requirements.lock again from pyproject.toml."""
-    c.run("uv pip compile --quiet --group dev --universal --no-header --no-annotate --upgrade -o requirements.lock")
+    """Resolve requirements.lock again from pyproject.toml, and the lock of the site's generator."""
+    options = "--quiet --universal --no-header --no-annotate --upgrade"
+    c.run(f"uv pip compile {options} --group dev -o requirements.lock")
+    c.run(f"uv pip compile {options} --generate-hashes --group docs -o docs/site/requirements.lock")
 
 
 namespace = Collection(
@@ -233,6 +252,7 @@ namespace = Collection(
     check,
     conformance,
     demo,
+    docs,
     example,
     faults,
     fetch,
@@ -242,6 +262,7 @@ namespace = Collection(
     mutants,
     pictures,
     reference,
+    release,
     soak,
     template,
     test,

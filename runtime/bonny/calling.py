@@ -91,11 +91,12 @@ def raised_at(error: BaseException) -> str:
 def report(write: Callable[..., None], message: str, error: BaseException, about: Mapping[str, object]) -> None:
     """Log an error of a handler; `write` is `log.warning` or its like.
 
-    A `BonnyError` explains itself, beside the line of user code; other errors are logged with their traceback.
+    A `BonnyError` explains itself, beside the line of user code; other errors are logged with their traceback. An
+    `error` in `about` is the text to log.
     """
     explained = isinstance(error, BonnyError)
     at = {"at": place} if explained and (place := raised_at(error)) else {}
-    write(message, extra={**about, "error": text_of(error), **at}, exc_info=None if explained else error)
+    write(message, extra={"error": text_of(error), **about, **at}, exc_info=None if explained else error)
 
 
 def text_of(error: BaseException, *, notes: str | tuple[str, ...] | None = None) -> str:

@@ -18,7 +18,7 @@ from bonny import Axn, Controller, Field, Operator, Owned, Status
 from bonny.api import Rule, Spec, Version
 from bonny.client.config import Kubeconfig
 from bonny.errors import UsageError
-from bonny.resource import Resource
+from bonny.resource import MANAGED_BY, OWNER_UID, Resource
 from bonny.tls import certificates
 from bonny.webhooks import Admission, Review, names
 from bonny_dev.manifest import bundle
@@ -134,6 +134,7 @@ def test_when_all_is_well_each_line_says_so(
         f"ok    version      Kubernetes v{versions.KUBERNETES}",
         f"ok    crd          {CRD} is installed as declared in the code",
         "ok    permissions  ServiceAccount gates/gates has all 15 permissions that it needs",
+        "ok    children     the owners of all children exist",
         "ok    sample       gate-v1.yaml: Gate default/front would be accepted",
     ]
     assert sandbox.items("gates.example.com/v1", "Gate") == []
@@ -285,6 +286,28 @@ def test_a_crd_that_the_api_server_would_refuse_is_named(sandbox: Sandbox, exami
     assert line.startswith("FAIL  crd          cannot create brokens.gates.example.com (422)")
     assert line.endswith("undefined field 'missing': fix it in the code")
     assert lines[lines.index(line) + 1].split() == ["|", "self.spec.missing", ">", "1"]
+
+
+# --- children ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("reference", "said"), [(True, ""), (False, "  # has no owner reference")])
+def test_a_child_whose_owner_was_deleted_is_named(
+    reference: bool, said: str, sandbox: Sandbox, installed: list[dict[str, Any]], examined: Doctor
+) -> None:
+    owner = {"apiVersion": "gates.example.com/v1", "kind": "Gate", "name": "gone", "uid": "u1"}
+    labels = {MANAGED_BY: NAME, OWNER_UID: "u1"}
+    metadata = {"name": "left", "namespace": "default", "labels": labels}
+    sandbox.apply(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, "ownerReferences": [owner] * reference}}
+    )
+    try:
+        lines = examined()
+    finally:
+        sandbox.delete("v1", "ConfigMap", "left", namespace="default")
+
+    at = lines.index("FAIL  children     1 children have lost their owner: delete the ones that you do not need")
+    assert lines[at + 1].strip() == f"ConfigMap default/left{said}"
 
 
 # --- permissions ------------------------------------------------------------------------------------------------------

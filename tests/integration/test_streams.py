@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Iterator
@@ -9,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from bonny.client import Client
+from bonny.client.config import Kubeconfig
 from bonny.core.watch import PAGE_BYTES
-from bonny.resource import Resource
+from bonny.resource import OWNER_UID, Resource
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
+from bonny_dev.tasks.orphans import Orphan, find_orphans
 from bonny_dev.testing.faults import Fault, FaultProxy, ProxiedRequest, Respond, is_list
 from tests.conftest import Start
 from tests.support import handwritten, metadata_only
@@ -162,6 +166,12 @@ def test_an_api_that_cannot_be_watched_is_named_in_readiness_and_log(
         assert (said["level"], said["verb"], remedy in said["error"]) == ("warning", verb, True)
 
 
+async def reported(sandbox: Sandbox) -> list[Orphan]:
+    """The children that `invoke doctor` reports."""
+    async with Client(Kubeconfig(str(sandbox.kubeconfig)), user_agent="test/1") as client:
+        return await find_orphans(client, handwritten.operator)
+
+
 def test_u3_children_whose_owner_was_deleted_during_an_outage_are_reported_and_left_alone(
     sandbox: Sandbox, start_operator: Start
 ) -> None:
@@ -171,13 +181,11 @@ def test_u3_children_whose_owner_was_deleted_during_an_outage_are_reported_and_l
     assert first.stop()[0] == 0
     sandbox.delete("example.com/v1", "Widget", "goes")
     left = sandbox.get("v1", "ConfigMap", "goes")
+    owner = left["metadata"]["labels"][OWNER_UID]
 
-    second = start_operator(command()).wait_ready()
+    start_operator(command()).wait_ready()
 
-    (reported,) = sandbox.eventually(lambda: second.lines("orphaned children found"))
-    assert reported["count"] == 1
-    assert reported["examples"] == "configmaps default/goes"
-    assert reported["without_owner_reference"] == 0
+    assert asyncio.run(reported(sandbox)) == [Orphan("ConfigMap default/goes", owner, collected=True)]
     sandbox.apply(widget("stays", size=2))
     sandbox.eventually(lambda: published(sandbox, "stays") == "2")
     assert sandbox.get("v1", "ConfigMap", "goes") == left

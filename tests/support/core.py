@@ -93,7 +93,7 @@ class Led:
 
     def opens(self) -> Decision:
         """The server accepts the watch."""
-        return self.tell(watch.Heard())
+        return self.tell(watch.Opened())
 
     def waits_out(self) -> Decision:
         """The wait that was asked for passes; where the server's version is asked for then, it is the known one."""

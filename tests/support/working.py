@@ -55,7 +55,7 @@ def worker_of(
 
 async def lists(stream: Stream, *things: Resource) -> None:
     await stream._step(watch.Reply(200, page(*things)))
-    await stream._step(watch.Heard())
+    await stream._step(watch.Opened())
 
 
 @asynccontextmanager

@@ -395,7 +395,7 @@ class SchedulerThatStandsBy(Life):
         )
         self.version = 10
         for stream in self.streams.values():
-            tells(stream, watch.Reply(200, page(version=10)), watch.Heard())
+            tells(stream, watch.Reply(200, page(version=10)), watch.Opened())
 
     def follow(self, kind: Kind) -> Stream:
         made = Stream(cast("Any", None), kind, namespace=None, options=watch.WatchOptions())
@@ -460,7 +460,7 @@ class ControllerThatStandsBy(Life):
             if self.blocked and stream is self.children:
                 tells(stream, watch.Reply(403, b"{}"))
             else:
-                tells(stream, watch.Reply(200, page(version=10)), watch.Heard())
+                tells(stream, watch.Reply(200, page(version=10)), watch.Opened())
 
     @property
     def roots(self) -> object:
@@ -505,7 +505,7 @@ class ControllerThatStandsBy(Life):
                 case watch.Waiting():
                     tells(stream, watch.Tick())
                 case watch.Watching():
-                    tells(stream, watch.Heard())
+                    tells(stream, watch.Opened())
                 case watch.Confirming():
                     tells(stream, watch.Reply(200, page(version=self.version)))
                 case watch.Listing():

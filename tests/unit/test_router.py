@@ -62,7 +62,7 @@ class Streams:
     @staticmethod
     def lists(stream: Stream, *things: Resource, version: int) -> None:
         body = json.dumps({"metadata": {"resourceVersion": str(version)}, "items": things}).encode()
-        Streams.tells(stream, watch.Reply(200, body), watch.Heard())
+        Streams.tells(stream, watch.Reply(200, body), watch.Opened())
 
     @staticmethod
     def says(stream: Stream, event: str, thing: Resource) -> None:

@@ -137,7 +137,7 @@ async def test_after_an_error_of_a_subscriber_everything_is_told_anew(monkeypatc
     stream = followed(listener)
     await first_command(stream, monkeypatch)
     pauses(stream, watch.Reply(200, page(version=10)))
-    pauses(stream, watch.Heard())
+    pauses(stream, watch.Opened())
     listener.fails_on = "a"
     secret = {"apiVersion": "v1", "kind": "Secret", **thing("a", version=11)}
     with pytest.raises(RuntimeError):
@@ -182,7 +182,7 @@ def test_a_list_that_shows_older_versions_is_read_again_as_that_of_a_restored_se
     listener = Listener()
     stream = followed(listener)
     pauses(stream, watch.Reply(200, page(thing("a", version=8), thing("b", version=9), version=10)))
-    pauses(stream, watch.Heard())
+    pauses(stream, watch.Opened())
     pauses(stream, watch.Silent())
     pauses(stream, watch.Tick())
 

@@ -61,7 +61,7 @@ class Pods(Watcher):
 
     async def lists(self, *things: Resource, version: int = 10) -> None:
         await self.streams[0]._step(watch.Reply(200, page(*things, version=version)))
-        await self.streams[0]._step(watch.Heard())
+        await self.streams[0]._step(watch.Opened())
 
     async def says(self, event: str, pod: Resource) -> None:
         await self.streams[0]._step(watch.Line(line(event, {**TYPE, **pod})))

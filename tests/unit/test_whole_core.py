@@ -29,9 +29,9 @@ from bonny.core.watch import (
     Broken,
     Closed,
     Command,
-    Heard,
     Line,
     ListPage,
+    Opened,
     Silent,
     Tick,
     Wait,
@@ -206,7 +206,7 @@ class Core(RuleBasedStateMachine):
                 lost = data.draw(st.sampled_from([False, False, False, True]))
                 self.tell(Broken("reset") if lost else self.server.list(limit, token))
             case Watch(version):
-                self.tell(Heard())
+                self.tell(Opened())
                 lines = self.server.events(int(version))
                 for one in lines[: data.draw(st.integers(0, len(lines)))]:
                     self.tell(Line(one))
@@ -353,7 +353,7 @@ class Core(RuleBasedStateMachine):
                 case ListPage(limit, token):
                     self.tell(self.server.list(limit, token))
                 case Watch(version):
-                    self.tell(Heard())
+                    self.tell(Opened())
                     for one in self.server.events(int(version)):
                         self.tell(Line(one))
                         if self.command is not None:
@@ -388,7 +388,7 @@ def test_an_object_whose_end_a_lagging_stream_shows_twice_is_deleted_once() -> N
     core.tell(core.server.list(2, ""))
     assert isinstance(core.command, Watch)
     listed = int(core.command.version)
-    core.tell(Heard())
+    core.tell(Opened())
     core.server.move("a")
     core.server.move("a")
     core.server.delete("a")

@@ -201,7 +201,7 @@ class WatchState(msgspec.Struct, frozen=True):
     newest: int = 0
     """The newest version that the server has named; above `version` while a list is incomplete."""
 
-    heard: float = float("-inf")
+    last_event: float = float("-inf")
     """When the last event or bookmark came, or the last list was complete; kept across watches."""
 
     watches: float = float("-inf")
@@ -236,7 +236,7 @@ class Rewritten(msgspec.Struct, frozen=True):
     """The page showed an older version of an object than the store had (`core.store`)."""
 
 
-class Heard(msgspec.Struct, frozen=True):
+class Opened(msgspec.Struct, frozen=True):
     """The server accepted the watch: headers with status 200 came."""
 
 
@@ -264,7 +264,7 @@ class Tick(msgspec.Struct, frozen=True):
     """The wait is over."""
 
 
-WatchInput: TypeAlias = Reply | TooLarge | Rewritten | Heard | Line | Closed | Silent | Broken | Tick
+WatchInput: TypeAlias = Reply | TooLarge | Rewritten | Opened | Line | Closed | Silent | Broken | Tick
 
 # --- what to do -------------------------------------------------------------------------------------------------------
 
@@ -281,7 +281,7 @@ class ListPage(msgspec.Struct, frozen=True):
 
 
 class Watch(msgspec.Struct, frozen=True):
-    """Open a watch; answer with `Heard` and `Line`s, then `Closed`, `Silent` or `Broken`; or with `Reply`."""
+    """Open a watch; answer with `Opened` and `Line`s, then `Closed`, `Silent` or `Broken`; or with `Reply`."""
 
     version: str
     timeout: float
@@ -367,7 +367,7 @@ def step(stream: WatchState, event: WatchInput, *, now: float, chance: float, op
     """Make one decision. `now` is a monotonic clock in seconds, `chance` a uniform draw from [0, 1)."""
     rules = _Rules(now, chance, options)
     match stream.state, event:
-        case Watching() as state, (Line() | Heard() | Closed() | Silent()) as sign:
+        case Watching() as state, (Line() | Opened() | Closed() | Silent()) as sign:
             outcome = rules.while_watching(stream, state, sign)
         case Waiting(Watching() as then), Tick() if stream.error is not None:
             outcome = Decision(replace(stream, state=Confirming(then)), ListPage(1, ""))
@@ -405,11 +405,11 @@ class _Rules(msgspec.Struct, frozen=True):
     chance: float
     options: WatchOptions
 
-    def while_watching(self, stream: WatchState, state: Watching, event: Line | Heard | Closed | Silent) -> Decision:
+    def while_watching(self, stream: WatchState, state: Watching, event: Line | Opened | Closed | Silent) -> Decision:
         match event:
             case Line(data):
                 return self.line(stream, state, data)
-            case Heard():
+            case Opened():
                 return Decision(replace(stream, state=replace(state, opened=self.now), error=None))
             case Closed():
                 return self.closed(stream, state)
@@ -448,7 +448,7 @@ class _Rules(msgspec.Struct, frozen=True):
                 outcome = self.open(stream, Listing(page.continue_token))
             else:
                 # The store is complete as of this version: watch from there.
-                stream = replace(stream, synced=True, version=version, newest=version, heard=self.now, expired=0)
+                stream = replace(stream, synced=True, version=version, newest=version, last_event=self.now, expired=0)
                 outcome = self.open(stream, Watching(page.version))
                 changes.append(Sweep())
         return replace(outcome, changes=tuple(changes))
@@ -467,7 +467,7 @@ class _Rules(msgspec.Struct, frozen=True):
             if kind == "ERROR":
                 return self.refused(stream, state, decode_failure(0, raw))
             if kind not in EVENT_TYPES:
-                return Decision(replace(stream, heard=self.now))
+                return Decision(replace(stream, last_event=self.now))
             item = None if kind == "BOOKMARK" else decode_item(raw, of=stream.of)
             version = decode_bookmark(raw).resource_version if item is None else item.meta.resource_version
         except UNREADABLE as error:
@@ -477,7 +477,7 @@ class _Rules(msgspec.Struct, frozen=True):
         moved = replace(
             stream,
             state=replace(state, version=version or state.version, moved=newer),
-            heard=self.now,
+            last_event=self.now,
             version=max(stream.version, number),
             newest=max(stream.newest, number),
             resumes=0,
@@ -488,8 +488,8 @@ class _Rules(msgspec.Struct, frozen=True):
 
     def closed(self, stream: WatchState, state: Watching) -> Decision:
         opened = self.now if state.opened is None else state.opened
-        if self.now - stream.heard >= self.options.deaf_after:
-            failure = Failure(message=f"no event or bookmark came for {self.now - stream.heard:.0f} s")
+        if self.now - stream.last_event >= self.options.deaf_after:
+            failure = Failure(message=f"no event or bookmark came for {self.now - stream.last_event:.0f} s")
             return self.failed(stream, Listing(), ErrorKind.SILENT, failure)
         if not state.moved and self.now - opened < SHORT_WATCH_SECONDS:
             failure = Failure(message="the server ended the watch at once")

@@ -205,7 +205,7 @@ class Stream:
                         body = await _first(answer.chunks)
                     return await self._step(watch.Reply(answer.status, body, retry_after(answer.headers)))
                 execute("bonny.watcher.watch.succeeded", {}, self._metadata)
-                await self._step(watch.Heard())
+                await self._step(watch.Opened())
                 lines = Lines()
                 async for chunk in answer.chunks:
                     execute("bonny.watcher.chunk.received", {"bytes": len(chunk)}, self._metadata)

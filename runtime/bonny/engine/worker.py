@@ -17,7 +17,7 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any, Final
 
-from ..calling import HandlerTimeout, as_failure, raised_at, stopping, text_of
+from ..calling import HandlerTimeout, as_failure, report, stopping, text_of
 from ..client.api import Client
 from ..client.errors import NotFound, Refusal, log_text_of
 from ..controller import Controller, Restart
@@ -26,7 +26,7 @@ from ..core.meters import ReconcileCounts
 from ..core.objects import Item
 from ..core.queue import Reason, Work
 from ..core.records import Action, Tombstone, decide, is_paused, with_request
-from ..errors import BonnyError, InvalidObject, Retry, Terminal, Throttled
+from ..errors import InvalidObject, Retry, Terminal, Throttled
 from ..events import EventRecorder
 from ..kinds import Kind
 from ..pipeline import Pipeline
@@ -341,9 +341,4 @@ class Worker:
             case _:
                 advice = error.retry_after if isinstance(error, Refusal) else None
                 wait = queue.retry(key, now=now, chance=random.random(), after=min(advice or 0.0, LONGEST_ADVICE))
-                extra["retry_in_seconds"] = round(wait, 3)
-                # A BonnyError explains itself, beside the line of user code; other errors have their traceback.
-                unexpected = not isinstance(error, BonnyError)
-                if not unexpected and (place := raised_at(error)):
-                    extra["at"] = place
-                log.warning("reconcile failed", extra=extra, exc_info=error if unexpected else None)
+                report(log.warning, "reconcile failed", error, {**extra, "retry_in_seconds": round(wait, 3)})

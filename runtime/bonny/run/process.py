@@ -218,7 +218,7 @@ class Process:
         others = (self.recorder, *(part for extra in self.extras for part in extra.lasting))
         self._lasting = {part: Supervised(part) for part in (*self.streams, *others)}
         self._lasting[self.tasks] = Supervised(self.tasks, restart=Restart.TRANSIENT)
-        first_sync = report_first_sync(list(self.streams), [worker.router for worker in self.workers])
+        first_sync = report_first_sync(list(self.streams))
         self._once.append(asyncio.create_task(first_sync, name="the first sync"))
         self._started = True
 

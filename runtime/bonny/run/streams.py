@@ -1,32 +1,22 @@
-"""Streams: the kinds that one run of an operator follows; controllers and extras share equal streams.
-
-When all are in sync for the first time, children without an owner are reported. The deletion of an owner is not seen
-while no process runs. The garbage collector removes children that have an owner reference; the others stay until a
-person removes them. They are only reported: this process may see less than the one that created them.
-"""
+"""Streams: the kinds that one run of an operator follows; controllers and extras share equal streams."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from ..client.api import Client
 from ..controller import Controller
-from ..core.objects import Item
-from ..engine.router import UID_INDEX, Router
+from ..engine.router import Router
 from ..engine.stream import Stream
 from ..kinds import Kind, Owned
 from ..operator import Operator
-from ..resource import MANAGED_BY, OWNER_UID
+from ..resource import MANAGED_BY
 from ..servers.visitor import Namespaces
-
-ORPHAN_EXAMPLES: Final = 5
-# Children per turn of the event loop.
-BATCH: Final = 1_000
 
 log = logging.getLogger("bonny.run.streams")
 
@@ -82,63 +72,10 @@ async def expire_tombstones(routers: Sequence[Router], *, seconds: float) -> Non
             router.remove_tombstones(before=time.monotonic() - seconds)
 
 
-# --- the first sync ---------------------------------------------------------------------------------------------------
-
-
-async def report_first_sync(streams: Collection[Stream], routers: Sequence[Router]) -> None:
-    """Wait until every stream is in sync or blocked, then log that, and children that are left without an owner."""
+async def report_first_sync(streams: Collection[Stream]) -> None:
+    """Wait until every stream is in sync or blocked, then log that."""
     began = time.monotonic()
     await asyncio.gather(*(stream.wait_until_synced() for stream in streams))
     seconds = round(time.monotonic() - began, 3)
     objects, blocked = sum(len(stream.store) for stream in streams), sum(stream.blocked for stream in streams)
     log.info("in sync", extra={"objects": objects, "seconds": seconds, "blocked": blocked})
-    orphans = await find_orphans(routers)
-    if orphans:
-        stay = sum(not orphan.collected for orphan in orphans)
-        examples = ", ".join(orphan.child for orphan in orphans[:ORPHAN_EXAMPLES])
-        extra = {"count": len(orphans), "without_owner_reference": stay, "examples": examples}
-        log.warning("orphaned children found", extra=extra)
-
-
-class Orphan(NamedTuple):
-    """A child that carries the UID of an owner that does not exist."""
-
-    child: str
-    """As in messages: `configmaps default/w1`."""
-
-    owner_uid: str
-    collected: bool
-    """The child has an owner reference, so the garbage collector removes it."""
-
-
-async def find_orphans(routers: Sequence[Router]) -> list[Orphan]:
-    """Children whose owner is missing in complete streams; children whose owner may be unseen are left out."""
-    streams = dict.fromkeys(stream for router in routers for stream in router.owned_streams)
-    children = [(stream.kind.resource, item) for stream in streams for item in stream.store]
-    orphans = []
-    for number, (resource, item) in enumerate(children):
-        if number % BATCH == 0:
-            await asyncio.sleep(0)
-        uid = (item.meta.labels or {}).get(OWNER_UID)
-        if uid is not None and _owner_is_gone(item, uid, routers):
-            collected = any(reference.uid == uid for reference in item.meta.owner_references)
-            orphans.append(Orphan(f"{resource} {item.key}", uid, collected))
-    return orphans
-
-
-def _owner_is_gone(child: Item, uid: str, routers: Iterable[Router]) -> bool:
-    """Whether every stream that could show the owner is complete and does not show it."""
-    reference = next((each for each in child.meta.owner_references if each.uid == uid), None)
-    streams = [stream for router in routers if router.owns for stream in router.primary]
-    if reference is None:
-        # The label alone names no kind and no namespace: every owner of the cluster must be visible.
-        if any(stream.namespace is not None for stream in streams):
-            return False
-    else:
-        # An owner that is referred to is in the namespace of the child, or in none.
-        kind = (reference.api_version.rpartition("/")[0], reference.kind)
-        where = (None, child.meta.namespace)
-        streams = [each for each in streams if (each.kind.group, each.kind.kind) == kind and each.namespace in where]
-    return bool(streams) and all(
-        stream.current and not stream.narrowed and not stream.store.lookup(UID_INDEX, uid) for stream in streams
-    )

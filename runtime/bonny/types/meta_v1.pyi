@@ -1,7 +1,6 @@
-"""Types of meta/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
+"""Types of meta/v1, made by tools/builtin_types.py."""
 
 from typing import Any, Required, TypedDict
-
 
 class Condition(TypedDict, total=False):
     "Condition contains details for one aspect of the current state of this API Resource."
@@ -17,7 +16,6 @@ class Condition(TypedDict, total=False):
     "status of the condition, one of True, False, Unknown."
     type: str
     "type of condition in CamelCase or in foo.example.com/CamelCase."
-
 
 class DeleteOptions(TypedDict, total=False):
     "DeleteOptions may be provided when deleting an API object."
@@ -38,7 +36,6 @@ class DeleteOptions(TypedDict, total=False):
     propagationPolicy: str
     "Whether and how garbage collection will be performed."
 
-
 class FieldSelectorRequirement(TypedDict, total=False):
     "FieldSelectorRequirement is a selector that contains values, a key, and an operator that relates the key and values."
     key: str
@@ -48,14 +45,12 @@ class FieldSelectorRequirement(TypedDict, total=False):
     values: list[str]
     "values is an array of string values."
 
-
 class LabelSelector(TypedDict, total=False):
     "A label selector is a label query over a set of resources."
     matchExpressions: list[LabelSelectorRequirement]
     "matchExpressions is a list of label selector requirements."
     matchLabels: dict[str, str]
     "matchLabels is a map of {key,value} pairs."
-
 
 class LabelSelectorRequirement(TypedDict, total=False):
     "A label selector requirement is a selector that contains values, a key, and an operator that relates the key and values."
@@ -65,7 +60,6 @@ class LabelSelectorRequirement(TypedDict, total=False):
     "operator represents a key's relationship to a set of values."
     values: list[str]
     "values is an array of string values."
-
 
 class ManagedFieldsEntry(TypedDict, total=False):
     "ManagedFieldsEntry is a workflow-id, a FieldSet and the group version of the resource that the fieldset applies to."
@@ -83,7 +77,6 @@ class ManagedFieldsEntry(TypedDict, total=False):
     "Subresource is the name of the subresource used to update that object, or empty string if the object was updated through the main resource."
     time: str
     "Time is the timestamp of when the ManagedFields entry was added."
-
 
 class NamedMeta(TypedDict, total=False):
     "ObjectMeta is metadata that all persisted resources must have, which includes all objects users must create."
@@ -118,7 +111,6 @@ class NamedMeta(TypedDict, total=False):
     uid: str
     "UID is the unique in time and space value for this object."
 
-
 class ObjectMeta(TypedDict, total=False):
     "ObjectMeta is metadata that all persisted resources must have, which includes all objects users must create."
     annotations: dict[str, str]
@@ -152,7 +144,6 @@ class ObjectMeta(TypedDict, total=False):
     uid: str
     "UID is the unique in time and space value for this object."
 
-
 class OwnerReference(TypedDict, total=False):
     "OwnerReference contains enough information to let you identify an owning object."
     apiVersion: str
@@ -167,7 +158,6 @@ class OwnerReference(TypedDict, total=False):
     "Name of the referent."
     uid: str
     "UID of the referent."
-
 
 class Preconditions(TypedDict, total=False):
     "Preconditions must be fulfilled before an operation (update, delete, etc.) is carried out."

@@ -242,7 +242,7 @@ def examine(
     namespace: Annotated[str, "namespace that the operator is deployed to (default: its name)"] = "",
     context: KubeContext = "",
 ) -> int:
-    """Check the cluster: supported version, CRDs, permissions, samples. Changes nothing."""
+    """Check the cluster: supported version, CRDs, permissions, children, samples. Changes nothing."""
     from .doctor import run
 
     project = Project.at(Path(c.root))

@@ -2,9 +2,9 @@
 
 It changes nothing: writes are dry runs, and permissions are asked for by access reviews.
 RBAC of the person: get, create and update of customresourcedefinitions, create of subjectaccessreviews, list of the
-operator's kinds, and what it takes to apply the samples. With webhooks: list of endpointslices and deployments, and get
-of the Secret, in the operator's namespace, and get of both webhook configurations. A check that is forbidden is a
-finding, too.
+operator's kinds and of the kinds that they own, and what it takes to apply the samples. With webhooks: list of
+endpointslices and deployments, and get of the Secret, in the operator's namespace, and get of both webhook
+configurations. A check that is forbidden is a finding, too.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from ..manifest.reviews import refused
 from ..sandbox import Sandbox, versions
 from ..uses import has_webhooks
 from .deploy import cluster_of
+from .orphans import find_orphans
 from .provision import sample_files
 from .wrong import Wrong
 
@@ -77,7 +78,7 @@ class Finding:
     """The result of one check."""
 
     part: str
-    """cluster, version, manifest, crd, permissions, webhook, memory or sample."""
+    """cluster, version, manifest, crd, permissions, children, webhook, memory or sample."""
 
     ok: bool
     text: str
@@ -143,6 +144,8 @@ async def examine(
         yield replace(found, detail=(*found.detail, *granting.warnings(operator)))
         for controller in () if installs else granting.controllers(operator):
             yield await _look("permissions", _grants_what_it_has(client, operator, controller))
+        if not installs and any(controller.owns for controller in operator.controllers):
+            yield await _look("children", _owned(client, operator))
         if has_webhooks(operator) and not installs:
             from . import doctor_webhooks
 
@@ -266,6 +269,13 @@ async def _grants_what_it_has(client: Client, operator: Operator, controller: ty
         lines = [f"{rules}  # for {name}" for rules, name in missing.items()]
         raise Wrong(f"{controller.__name__} may not grant rules that it lacks: add to its `rules`", *lines)
     return f"no object of {controller.__name__} was refused because of a rule that it grants"
+
+
+async def _owned(client: Client, operator: Operator) -> str:
+    if left := await find_orphans(client, operator):
+        lines = [f"{each.child}{'' if each.collected else '  # has no owner reference'}" for each in left]
+        raise Wrong(f"{len(left)} children have lost their owner: delete the ones that you do not need", *lines)
+    return "the owners of all children exist"
 
 
 async def _accepted(client: Client, operator: Operator, file: str, text: bytes) -> str:

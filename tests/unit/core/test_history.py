@@ -20,9 +20,9 @@ from bonny.core.store import Store
 from bonny.core.watch import (
     Broken,
     Closed,
-    Heard,
     Line,
     ListPage,
+    Opened,
     Reply,
     Rewritten,
     Silent,
@@ -124,7 +124,7 @@ class History(RuleBasedStateMachine):
         if refused is not None:
             self.tell(refused)
             return
-        self.tell(Heard())
+        self.tell(Opened())
         lines = self.server.events(version)
         arrives = data.draw(st.integers(0, len(lines)))
         for one in lines[:arrives]:
@@ -191,10 +191,10 @@ class History(RuleBasedStateMachine):
                     self.tell(self.server.list(limit, token))
                 case Watch(version) if int(version) > self.server.version:
                     # A version of the server's future: silence.
-                    self.tell(Heard())
+                    self.tell(Opened())
                     self.tell(Silent())
                 case Watch(version):
-                    self.tell(Heard())
+                    self.tell(Opened())
                     for one in self.server.events(int(version)):
                         self.tell(Line(one))
                         if self.led.command is not None:

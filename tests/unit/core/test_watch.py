@@ -23,10 +23,10 @@ from bonny.core.watch import (
     Command,
     ErrorKind,
     Gone,
-    Heard,
     Line,
     Listing,
     ListPage,
+    Opened,
     Put,
     Reply,
     Rewritten,
@@ -170,7 +170,7 @@ def test_after_three_lists_whose_tokens_expired_all_objects_are_listed_at_once()
     led.tell(Reply(200, page(*(thing(f"w{number}") for number in range(3)), version=42)))
     assert led.stream.synced
     # The next list is read in pages again.
-    led.tell(Heard(), error_event(410))
+    led.tell(Opened(), error_event(410))
     led.waits_out()
     assert led.command == ListPage(500, "")
 
@@ -180,7 +180,7 @@ def test_lists_that_were_complete_in_between_are_not_counted() -> None:
     for _ in range(4):
         expires(led, 2)
         led.tell(Reply(200, page(thing("a"), version=42)))
-        led.tell(Heard(), error_event(410))
+        led.tell(Opened(), error_event(410))
         led.waits_out()
 
         assert led.command == ListPage(500, "")
@@ -291,7 +291,7 @@ def test_a_history_that_was_rewritten_and_has_overtaken_us_is_taken_over() -> No
     led = Led()
     store = Store()
     led.lists(thing("a", version=90, note="lost"), version=100)
-    led.tell(Heard(), Silent())
+    led.tell(Opened(), Silent())
     led.waits_out()
     # Restored from a backup that has "a" at 40; others have written since, so the newest version is no older one.
     led.lists(thing("a", version=40, note="restored"), version=120)
@@ -359,7 +359,7 @@ def test_versions_that_fell_are_told_before_any_object() -> None:
 
     assert led.changes[0] == Begin(30, restored=True)
     assert led.stream.version == 30
-    led.tell(Heard(), Silent())
+    led.tell(Opened(), Silent())
     led.waits_out()
     led.changes.clear()
     led.lists(version=30)
@@ -398,7 +398,7 @@ def test_servers_whose_versions_are_no_numbers_are_never_thought_restored() -> N
         led.tell(Reply(200, page(version="abc")))
         assert isinstance(led.command, Watch)
         assert led.command.version == "abc"
-        led.tell(Heard(), error_event(410))
+        led.tell(Opened(), error_event(410))
         led.waits_out()
 
     assert [change for change in led.changes if change == Begin(0, restored=True)] == []
@@ -866,7 +866,7 @@ def test_a_server_that_sends_everything_instead_of_one_object_is_watched_without
 
 def test_versions_that_are_no_numbers_are_confirmed_whatever_they_are() -> None:
     led = Led()
-    led.tell(Reply(200, page(version="abc")), Heard(), Broken("reset"))
+    led.tell(Reply(200, page(version="abc")), Opened(), Broken("reset"))
     assert isinstance(led.command, Wait)
     led.tell(Tick(), after=led.command.seconds)
 
@@ -1075,7 +1075,7 @@ def test_after_an_error_of_ours_nothing_that_was_told_is_trusted() -> None:
             assert step.changes[0] == Begin(11, restored=True)
     led.stream = begun.stream
     led.lists(thing("a", version=11), version=11)
-    led.tell(Heard(), error_event(410))
+    led.tell(Opened(), error_event(410))
     led.waits_out()
     led.changes.clear()
     led.lists(thing("a", version=11), version=12)
@@ -1098,7 +1098,7 @@ def test_a_wait_ends_only_with_its_tick() -> None:
 
     assert led.stream.state == Waiting(Listing())
     with pytest.raises(AssertionError):
-        led.tell(Heard())
+        led.tell(Opened())
     assert led.tell(Tick()).command == ListPage(250, "")
 
 

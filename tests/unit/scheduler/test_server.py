@@ -89,7 +89,7 @@ class Bench:
 
     def lists(self, kind: Kind, *things: Resource) -> None:
         stream = self.streams[kind]
-        for event in (watch.Reply(200, page(*things, version=100)), watch.Heard()):
+        for event in (watch.Reply(200, page(*things, version=100)), watch.Opened()):
             carry_out(stream, event)
 
     def shows(self, kind: Kind, event: str, resource: Resource, *, uid: str = "") -> None:
@@ -351,7 +351,7 @@ async def test_what_the_server_said_before_a_restore_does_not_hold_any_longer() 
             watch.Line(line("ERROR", status(410, "Expired"))),
             watch.Tick(),
             watch.Reply(200, page(stored(waiting("p1"), version=1), version=50)),
-            watch.Heard(),
+            watch.Opened(),
         ):
             carry_out(stream, event)
         await until(lambda: stream.current)
@@ -372,7 +372,7 @@ async def test_nothing_is_decided_on_what_may_be_outdated() -> None:
 
         carry_out(bench.streams[NODE], watch.Tick())
         carry_out(bench.streams[NODE], watch.Reply(200, page(version=bench.streams[NODE].version)))
-        carry_out(bench.streams[NODE], watch.Heard())
+        carry_out(bench.streams[NODE], watch.Opened())
         await until(lambda: choosy.bound)
 
     assert [name for name, *_ in bench.told][-2:] == [
