@@ -74,13 +74,15 @@ class Types:
 
     def module(self, module: str) -> str:
         """The text of a file."""
-        body = "\n".join(text for _, text in sorted(self.classes[module].items()))
+        body = "\n\n".join(text for _, text in sorted(self.classes[module].items()))
         used = [name for name in ("Any", "Literal", "Required", "TypedDict") if name in body]
         imports = [
             f"from .{home} import {', '.join(sorted(names))}\n"
             for home, names in sorted(self._imports.get(module, {}).items())
         ]
-        lines = [f'"""Types of {module.replace("_", "/")}, made by tools/builtin_types.py."""\n']
+        lines = [
+            f'"""Types of {module.replace("_", "/")}, by tools/builtin_types.py from the OpenAPI of Kubernetes."""\n'
+        ]
         lines += ["\n", f"from typing import {', '.join(used)}\n", "\n", *imports, "\n"]
         return "".join(lines) + body
 

@@ -104,7 +104,7 @@ class OwnWrites:
 
         self._followers: defaultdict[Name, set[Key]] = defaultdict(set)
 
-    # --- what a reconcile does ----------------------------------------------------------------------------------------
+    # --- what a reconcile does ---
 
     def begin_write(self, *, owner: Key) -> None:
         """The reconcile of `owner` is about to write."""
@@ -154,7 +154,7 @@ class OwnWrites:
             wanted = {(stream, key, "") for stream, key in found if stream is not None}
             self._follow(owner, wanted.union(name for name in self._keys[owner].names if name[2]))
 
-    # --- what a stream shows ------------------------------------------------------------------------------------------
+    # --- what a stream shows ---
 
     def followers(self, stream: Shows, delta: Delta) -> set[Key]:
         """The keys that want the name of this object, or deleted it."""
@@ -203,7 +203,7 @@ class OwnWrites:
             del self._keys[key].awaited[stream]
             self._release(key)
 
-    # --- whether a key waits ------------------------------------------------------------------------------------------
+    # --- whether a key waits ---
 
     def park(self, key: Key, *, now: float) -> bool:
         """Give `key` back to the queue if a stream has not shown the writes of its last reconcile; returns whether.

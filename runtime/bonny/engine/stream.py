@@ -174,7 +174,7 @@ class Stream:
                     # Every end of a watch decides on a command. Were there none, this loop must not spin.
                     command = await self._step(watch.Broken("the watch ended for an unknown reason"))
 
-    # --- performing ---------------------------------------------------------------------------------------------------
+    # --- performing ---
 
     async def _list(self, page: watch.ListPage) -> watch.Command:
         if not page.limit:

@@ -1,4 +1,4 @@
-"""Types of admissionregistration/v1, made by tools/builtin_types.py."""
+"""Types of admissionregistration/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -9,12 +9,14 @@ class ApplyConfiguration(TypedDict, total=False):
     expression: str
     "expression will be evaluated by CEL to create an apply configuration."
 
+
 class AuditAnnotation(TypedDict, total=False):
     "AuditAnnotation describes how to produce an audit annotation for an API request."
     key: str
     "key specifies the audit annotation key."
     valueExpression: str
     "valueExpression represents the expression which is evaluated by CEL to produce an audit annotation value."
+
 
 class ExpressionWarning(TypedDict, total=False):
     "ExpressionWarning is a warning information that targets a specific expression."
@@ -23,10 +25,12 @@ class ExpressionWarning(TypedDict, total=False):
     warning: str
     "warning contains the content of type checking information in a human-readable form."
 
+
 class JSONPatch(TypedDict, total=False):
     "JSONPatch defines a JSON Patch."
     expression: str
     "expression will be evaluated by CEL to create a [JSON patch](https://jsonpatch.com/)."
+
 
 class MatchCondition(TypedDict, total=False):
     "MatchCondition represents a condition which must by fulfilled for a request to be sent to a webhook."
@@ -34,6 +38,7 @@ class MatchCondition(TypedDict, total=False):
     "expression represents the expression which will be evaluated by CEL. Must evaluate to bool."
     name: str
     "name is an identifier for this match condition, used for strategic merging of MatchConditions, as well as providing an identifier for logging purposes."
+
 
 class MatchResources(TypedDict, total=False):
     "MatchResources decides whether to run the admission control policy on an object based on whether it meets the match criteria."
@@ -48,6 +53,7 @@ class MatchResources(TypedDict, total=False):
     resourceRules: list[NamedRuleWithOperations]
     "resourceRules describes what operations on what resources/subresources the ValidatingAdmissionPolicy matches."
 
+
 class MutatingAdmissionPolicy(TypedDict, total=False):
     "MutatingAdmissionPolicy describes the definition of an admission mutation policy that mutates the object coming into admission chain."
     apiVersion: Required[Literal["admissionregistration.k8s.io/v1"]]
@@ -58,6 +64,7 @@ class MutatingAdmissionPolicy(TypedDict, total=False):
     "metadata is the standard object metadata; More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata."
     spec: MutatingAdmissionPolicySpec
     "spec defines the desired behavior of the MutatingAdmissionPolicy."
+
 
 class MutatingAdmissionPolicyBinding(TypedDict, total=False):
     "MutatingAdmissionPolicyBinding binds the MutatingAdmissionPolicy with parametrized resources."
@@ -70,6 +77,7 @@ class MutatingAdmissionPolicyBinding(TypedDict, total=False):
     spec: MutatingAdmissionPolicyBindingSpec
     "spec defines the desired behavior of the MutatingAdmissionPolicyBinding."
 
+
 class MutatingAdmissionPolicyBindingSpec(TypedDict, total=False):
     "MutatingAdmissionPolicyBindingSpec defines the specification of the MutatingAdmissionPolicyBinding."
     matchResources: MatchResources
@@ -78,6 +86,7 @@ class MutatingAdmissionPolicyBindingSpec(TypedDict, total=False):
     "paramRef specifies the parameter resource used to configure the admission control policy."
     policyName: str
     "policyName references a MutatingAdmissionPolicy name which the MutatingAdmissionPolicyBinding binds to."
+
 
 class MutatingAdmissionPolicySpec(TypedDict, total=False):
     "MutatingAdmissionPolicySpec defines the desired behavior of the admission policy."
@@ -95,6 +104,7 @@ class MutatingAdmissionPolicySpec(TypedDict, total=False):
     "reinvocationPolicy indicates whether mutations may be called multiple times per MutatingAdmissionPolicyBinding as part of a single admission evaluation."
     variables: list[Variable]
     "variables contain definitions of variables that can be used in composition of other expressions."
+
 
 class MutatingWebhook(TypedDict, total=False):
     "MutatingWebhook describes an admission webhook and the resources and operations it applies to."
@@ -123,6 +133,7 @@ class MutatingWebhook(TypedDict, total=False):
     timeoutSeconds: int
     "timeoutSeconds specifies the timeout for this webhook."
 
+
 class MutatingWebhookConfiguration(TypedDict, total=False):
     "MutatingWebhookConfiguration describes the configuration of and admission webhook that accept or reject and may change the object."
     apiVersion: Required[Literal["admissionregistration.k8s.io/v1"]]
@@ -134,6 +145,7 @@ class MutatingWebhookConfiguration(TypedDict, total=False):
     webhooks: list[MutatingWebhook]
     "webhooks is a list of webhooks and the affected resources and operations."
 
+
 class Mutation(TypedDict, total=False):
     "Mutation specifies the CEL expression which is used to apply the Mutation."
     applyConfiguration: ApplyConfiguration
@@ -142,6 +154,7 @@ class Mutation(TypedDict, total=False):
     "jsonPatch defines a [JSON patch](https://jsonpatch.com/) operation to perform a mutation to the object."
     patchType: str
     "patchType indicates the patch strategy used."
+
 
 class NamedRuleWithOperations(TypedDict, total=False):
     "NamedRuleWithOperations is a tuple of Operations and Resources with ResourceNames."
@@ -158,12 +171,14 @@ class NamedRuleWithOperations(TypedDict, total=False):
     scope: str
     "scope specifies the scope of this rule."
 
+
 class ParamKind(TypedDict, total=False):
     "ParamKind is a tuple of Group Kind and Version."
     apiVersion: str
     "apiVersion is the API group version the resources belong to."
     kind: str
     "kind is the API kind the resources belong to."
+
 
 class ParamRef(TypedDict, total=False):
     "ParamRef describes how to locate the params to be used as input to expressions of rules applied by a policy binding."
@@ -175,6 +190,7 @@ class ParamRef(TypedDict, total=False):
     "parameterNotFoundAction controls the behavior of the binding when the resource exists, and name or selector is valid, but there are no parameters matched by the binding."
     selector: LabelSelector
     "selector can be used to match multiple param objects based on their labels."
+
 
 class RuleWithOperations(TypedDict, total=False):
     "RuleWithOperations is a tuple of Operations and Resources."
@@ -189,6 +205,7 @@ class RuleWithOperations(TypedDict, total=False):
     scope: str
     "scope specifies the scope of this rule."
 
+
 class ServiceReference(TypedDict, total=False):
     "ServiceReference holds a reference to Service.legacy.k8s.io"
     name: str
@@ -200,10 +217,12 @@ class ServiceReference(TypedDict, total=False):
     port: int
     "port is the port on the service that hosts the webhook."
 
+
 class TypeChecking(TypedDict, total=False):
     "TypeChecking contains results of type checking the expressions in the ValidatingAdmissionPolicy"
     expressionWarnings: list[ExpressionWarning]
     "expressionWarnings contains the type checking warnings for each expression."
+
 
 class ValidatingAdmissionPolicy(TypedDict, total=False):
     "ValidatingAdmissionPolicy describes the definition of an admission validation policy that accepts or rejects an object without changing it."
@@ -218,6 +237,7 @@ class ValidatingAdmissionPolicy(TypedDict, total=False):
     status: ValidatingAdmissionPolicyStatus
     "status represents the current status of the ValidatingAdmissionPolicy, including warnings that are useful to determine if the policy behaves in the expected way."
 
+
 class ValidatingAdmissionPolicyBinding(TypedDict, total=False):
     "ValidatingAdmissionPolicyBinding binds the ValidatingAdmissionPolicy with paramerized resources."
     apiVersion: Required[Literal["admissionregistration.k8s.io/v1"]]
@@ -229,6 +249,7 @@ class ValidatingAdmissionPolicyBinding(TypedDict, total=False):
     spec: ValidatingAdmissionPolicyBindingSpec
     "spec defines the desired behavior of the ValidatingAdmissionPolicyBinding."
 
+
 class ValidatingAdmissionPolicyBindingSpec(TypedDict, total=False):
     "ValidatingAdmissionPolicyBindingSpec is the specification of the ValidatingAdmissionPolicyBinding."
     matchResources: MatchResources
@@ -239,6 +260,7 @@ class ValidatingAdmissionPolicyBindingSpec(TypedDict, total=False):
     "policyName references a ValidatingAdmissionPolicy name which the ValidatingAdmissionPolicyBinding binds to."
     validationActions: list[str]
     "validationActions declares how Validations of the referenced ValidatingAdmissionPolicy are enforced."
+
 
 class ValidatingAdmissionPolicySpec(TypedDict, total=False):
     "ValidatingAdmissionPolicySpec is the specification of the desired behavior of the AdmissionPolicy."
@@ -257,6 +279,7 @@ class ValidatingAdmissionPolicySpec(TypedDict, total=False):
     variables: list[Variable]
     "variables contain definitions of variables that can be used in composition of other expressions."
 
+
 class ValidatingAdmissionPolicyStatus(TypedDict, total=False):
     "ValidatingAdmissionPolicyStatus represents the status of an admission validation policy."
     conditions: list[Condition]
@@ -265,6 +288,7 @@ class ValidatingAdmissionPolicyStatus(TypedDict, total=False):
     "observedGeneration is the generation observed by the controller."
     typeChecking: TypeChecking
     "typeChecking contains the results of type checking for each expression."
+
 
 class ValidatingWebhook(TypedDict, total=False):
     "ValidatingWebhook describes an admission webhook and the resources and operations it applies to."
@@ -291,6 +315,7 @@ class ValidatingWebhook(TypedDict, total=False):
     timeoutSeconds: int
     "timeoutSeconds specifies the timeout for this webhook."
 
+
 class ValidatingWebhookConfiguration(TypedDict, total=False):
     "ValidatingWebhookConfiguration describes the configuration of and admission webhook that accept or reject and object without changing it."
     apiVersion: Required[Literal["admissionregistration.k8s.io/v1"]]
@@ -301,6 +326,7 @@ class ValidatingWebhookConfiguration(TypedDict, total=False):
     "metadata is the standard object metadata; More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata."
     webhooks: list[ValidatingWebhook]
     "webhooks is a list of webhooks and the affected resources and operations."
+
 
 class Validation(TypedDict, total=False):
     "Validation specifies the CEL expression which is used to apply the validation."
@@ -313,12 +339,14 @@ class Validation(TypedDict, total=False):
     reason: str
     "reason represents a machine-readable description of why this validation failed."
 
+
 class Variable(TypedDict, total=False):
     "Variable is the definition of a variable that is used for composition."
     expression: str
     "expression is the expression that will be evaluated as the value of the variable."
     name: str
     "name is the name of the variable."
+
 
 class WebhookClientConfig(TypedDict, total=False):
     "WebhookClientConfig contains the information to make a TLS connection with the webhook"

@@ -1,4 +1,4 @@
-"""Types of apiextensions/v1, made by tools/builtin_types.py."""
+"""Types of apiextensions/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Any, Literal, Required, TypedDict
 
@@ -19,12 +19,14 @@ class CustomResourceColumnDefinition(TypedDict, total=False):
     type: str
     "type is an OpenAPI type definition for this column."
 
+
 class CustomResourceConversion(TypedDict, total=False):
     "CustomResourceConversion describes how to convert different versions of a CR."
     strategy: str
     "strategy specifies how custom resources are converted between versions."
     webhook: WebhookConversion
     "webhook describes how to call the conversion webhook."
+
 
 class CustomResourceDefinition(TypedDict, total=False):
     "CustomResourceDefinition represents a resource that should be exposed on the API server."
@@ -38,6 +40,7 @@ class CustomResourceDefinition(TypedDict, total=False):
     "spec describes how the user wants the resources to appear"
     status: CustomResourceDefinitionStatus
     "status indicates the actual state of the CustomResourceDefinition"
+
 
 class CustomResourceDefinitionCondition(TypedDict, total=False):
     "CustomResourceDefinitionCondition contains details for the current condition of this pod."
@@ -54,6 +57,7 @@ class CustomResourceDefinitionCondition(TypedDict, total=False):
     type: str
     "type is the type of the condition."
 
+
 class CustomResourceDefinitionNames(TypedDict, total=False):
     "CustomResourceDefinitionNames indicates the names to serve this CustomResourceDefinition"
     categories: list[str]
@@ -68,6 +72,7 @@ class CustomResourceDefinitionNames(TypedDict, total=False):
     "shortNames are short names for the resource, exposed in API discovery documents, and used by clients to support invocations like `kubectl get <shortname>`."
     singular: str
     "singular is the singular name of the resource."
+
 
 class CustomResourceDefinitionSpec(TypedDict, total=False):
     "CustomResourceDefinitionSpec describes how a user wants their resource to appear"
@@ -84,6 +89,7 @@ class CustomResourceDefinitionSpec(TypedDict, total=False):
     versions: list[CustomResourceDefinitionVersion]
     "versions is the list of all API versions of the defined custom resource."
 
+
 class CustomResourceDefinitionStatus(TypedDict, total=False):
     "CustomResourceDefinitionStatus indicates the state of the CustomResourceDefinition"
     acceptedNames: CustomResourceDefinitionNames
@@ -94,6 +100,7 @@ class CustomResourceDefinitionStatus(TypedDict, total=False):
     "The generation observed by the CRD controller."
     storedVersions: list[str]
     "storedVersions lists all versions of CustomResources that were ever persisted."
+
 
 class CustomResourceDefinitionVersion(TypedDict, total=False):
     "CustomResourceDefinitionVersion describes a version for CRD."
@@ -116,6 +123,7 @@ class CustomResourceDefinitionVersion(TypedDict, total=False):
     subresources: CustomResourceSubresources
     "subresources specify what subresources this version of the defined custom resource have."
 
+
 class CustomResourceSubresourceScale(TypedDict, total=False):
     "CustomResourceSubresourceScale defines how to serve the scale subresource for CustomResources."
     labelSelectorPath: str
@@ -125,6 +133,7 @@ class CustomResourceSubresourceScale(TypedDict, total=False):
     statusReplicasPath: str
     "statusReplicasPath defines the JSON path inside of a custom resource that corresponds to Scale `status.replicas`."
 
+
 class CustomResourceSubresources(TypedDict, total=False):
     "CustomResourceSubresources defines the status and scale subresources for CustomResources."
     scale: CustomResourceSubresourceScale
@@ -132,15 +141,18 @@ class CustomResourceSubresources(TypedDict, total=False):
     status: dict[str, Any]
     "status indicates the custom resource should serve a `/status` subresource."
 
+
 class CustomResourceValidation(TypedDict, total=False):
     "CustomResourceValidation is a list of validation methods for CustomResources."
     openAPIV3Schema: JSONSchemaProps
     "openAPIV3Schema is the OpenAPI v3 schema to use for validation and pruning."
 
+
 class ExternalDocumentation(TypedDict, total=False):
     "ExternalDocumentation allows referencing an external resource for extended documentation."
     description: str
     url: str
+
 
 JSONSchemaProps = TypedDict(
     "JSONSchemaProps",
@@ -193,10 +205,12 @@ JSONSchemaProps = TypedDict(
     total=False,
 )
 
+
 class SelectableField(TypedDict, total=False):
     "SelectableField specifies the JSON path of a field that may be used with field selectors."
     jsonPath: str
     "jsonPath is a simple JSON path which is evaluated against each custom resource to produce a field selector value."
+
 
 class ServiceReference(TypedDict, total=False):
     "ServiceReference holds a reference to Service.legacy.k8s.io"
@@ -208,6 +222,7 @@ class ServiceReference(TypedDict, total=False):
     "path is an optional URL path at which the webhook will be contacted."
     port: int
     "port is an optional service port at which the webhook will be contacted."
+
 
 class ValidationRule(TypedDict, total=False):
     "ValidationRule describes a validation rule written in the CEL expression language."
@@ -224,6 +239,7 @@ class ValidationRule(TypedDict, total=False):
     rule: str
     "Rule represents the expression which will be evaluated by CEL. ref: https://github.com/google/cel-spec The Rule is scoped to the location of the x-kubernetes-validations extension in the schema."
 
+
 class WebhookClientConfig(TypedDict, total=False):
     "WebhookClientConfig contains the information to make a TLS connection with the webhook."
     caBundle: str
@@ -232,6 +248,7 @@ class WebhookClientConfig(TypedDict, total=False):
     "service is a reference to the service for this webhook."
     url: str
     "url gives the location of the webhook, in standard URL form (`scheme://host:port/path`)."
+
 
 class WebhookConversion(TypedDict, total=False):
     "WebhookConversion describes how to call a conversion webhook"

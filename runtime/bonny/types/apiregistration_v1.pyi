@@ -1,4 +1,4 @@
-"""Types of apiregistration/v1, made by tools/builtin_types.py."""
+"""Types of apiregistration/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -17,6 +17,7 @@ class APIService(TypedDict, total=False):
     status: APIServiceStatus
     "Status contains derived information about an API server"
 
+
 class APIServiceCondition(TypedDict, total=False):
     "APIServiceCondition describes the state of an APIService at a particular point"
     lastTransitionTime: str
@@ -29,6 +30,7 @@ class APIServiceCondition(TypedDict, total=False):
     "Status is the status of the condition."
     type: str
     "Type is the type of the condition."
+
 
 class APIServiceSpec(TypedDict, total=False):
     "APIServiceSpec contains information for locating and communicating with a server."
@@ -47,10 +49,12 @@ class APIServiceSpec(TypedDict, total=False):
     versionPriority: int
     "VersionPriority controls the ordering of this API version inside of its group."
 
+
 class APIServiceStatus(TypedDict, total=False):
     "APIServiceStatus contains derived information about an API server"
     conditions: list[APIServiceCondition]
     "Current service state of apiService."
+
 
 class ServiceReference(TypedDict, total=False):
     "ServiceReference holds a reference to Service.legacy.k8s.io"

@@ -1,4 +1,4 @@
-"""Types of apps/v1, made by tools/builtin_types.py."""
+"""Types of apps/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Any, Literal, Required, TypedDict
 
@@ -18,6 +18,7 @@ class ControllerRevision(TypedDict, total=False):
     revision: int
     "Revision indicates the revision of the state represented by Data."
 
+
 class DaemonSet(TypedDict, total=False):
     "DaemonSet represents the configuration of a daemon set."
     apiVersion: Required[Literal["apps/v1"]]
@@ -30,6 +31,7 @@ class DaemonSet(TypedDict, total=False):
     "The desired behavior of this daemon set."
     status: DaemonSetStatus
     "The current status of this daemon set."
+
 
 class DaemonSetCondition(TypedDict, total=False):
     "DaemonSetCondition describes the state of a DaemonSet at a certain point."
@@ -44,6 +46,7 @@ class DaemonSetCondition(TypedDict, total=False):
     type: str
     "Type of DaemonSet condition."
 
+
 class DaemonSetSpec(TypedDict, total=False):
     "DaemonSetSpec is the specification of a daemon set."
     minReadySeconds: int
@@ -56,6 +59,7 @@ class DaemonSetSpec(TypedDict, total=False):
     "An object that describes the pod that will be created."
     updateStrategy: DaemonSetUpdateStrategy
     "An update strategy to replace existing DaemonSet pods with new pods."
+
 
 class DaemonSetStatus(TypedDict, total=False):
     "DaemonSetStatus represents the current status of a daemon set."
@@ -80,12 +84,14 @@ class DaemonSetStatus(TypedDict, total=False):
     updatedNumberScheduled: int
     "The total number of nodes that are running updated daemon pod"
 
+
 class DaemonSetUpdateStrategy(TypedDict, total=False):
     "DaemonSetUpdateStrategy is a struct used to control the update strategy for a DaemonSet."
     rollingUpdate: RollingUpdateDaemonSet
     "Rolling update config params."
     type: str
     "Type of daemon set update."
+
 
 class Deployment(TypedDict, total=False):
     "Deployment enables declarative updates for Pods and ReplicaSets."
@@ -99,6 +105,7 @@ class Deployment(TypedDict, total=False):
     "Specification of the desired behavior of the Deployment."
     status: DeploymentStatus
     "Most recently observed status of the Deployment."
+
 
 class DeploymentCondition(TypedDict, total=False):
     "DeploymentCondition describes the state of a deployment at a certain point."
@@ -114,6 +121,7 @@ class DeploymentCondition(TypedDict, total=False):
     "Status of the condition, one of True, False, Unknown."
     type: str
     "Type of deployment condition."
+
 
 class DeploymentSpec(TypedDict, total=False):
     "DeploymentSpec is the specification of the desired behavior of the Deployment."
@@ -133,6 +141,7 @@ class DeploymentSpec(TypedDict, total=False):
     "The deployment strategy to use to replace existing pods with new ones."
     template: PodTemplateSpec
     "Template describes the pods that will be created."
+
 
 class DeploymentStatus(TypedDict, total=False):
     "DeploymentStatus is the most recently observed status of the Deployment."
@@ -155,12 +164,14 @@ class DeploymentStatus(TypedDict, total=False):
     updatedReplicas: int
     "Total number of non-terminating pods targeted by this deployment that have the desired template spec."
 
+
 class DeploymentStrategy(TypedDict, total=False):
     "DeploymentStrategy describes how to replace existing pods with new ones."
     rollingUpdate: RollingUpdateDeployment
     "Rolling update config params."
     type: str
     "Type of deployment."
+
 
 class ReplicaSet(TypedDict, total=False):
     "ReplicaSet ensures that a specified number of pod replicas are running at any given time."
@@ -175,6 +186,7 @@ class ReplicaSet(TypedDict, total=False):
     status: ReplicaSetStatus
     "Status is the most recently observed status of the ReplicaSet."
 
+
 class ReplicaSetCondition(TypedDict, total=False):
     "ReplicaSetCondition describes the state of a replica set at a certain point."
     lastTransitionTime: str
@@ -188,6 +200,7 @@ class ReplicaSetCondition(TypedDict, total=False):
     type: str
     "Type of replica set condition."
 
+
 class ReplicaSetSpec(TypedDict, total=False):
     "ReplicaSetSpec is the specification of a ReplicaSet."
     minReadySeconds: int
@@ -198,6 +211,7 @@ class ReplicaSetSpec(TypedDict, total=False):
     "Selector is a label query over pods that should match the replica count."
     template: PodTemplateSpec
     "Template is the object that describes the pod that will be created if insufficient replicas are detected."
+
 
 class ReplicaSetStatus(TypedDict, total=False):
     "ReplicaSetStatus represents the current status of a ReplicaSet."
@@ -216,12 +230,14 @@ class ReplicaSetStatus(TypedDict, total=False):
     terminatingReplicas: int
     "The number of terminating pods for this replica set."
 
+
 class RollingUpdateDaemonSet(TypedDict, total=False):
     "Spec to control the desired behavior of daemon set rolling update."
     maxSurge: int | str
     "The maximum number of nodes with an existing available DaemonSet pod that can have an updated DaemonSet pod during during an update."
     maxUnavailable: int | str
     "The maximum number of DaemonSet pods that can be unavailable during the update."
+
 
 class RollingUpdateDeployment(TypedDict, total=False):
     "Spec to control the desired behavior of rolling update."
@@ -230,12 +246,14 @@ class RollingUpdateDeployment(TypedDict, total=False):
     maxUnavailable: int | str
     "The maximum number of pods that can be unavailable during the update."
 
+
 class RollingUpdateStatefulSetStrategy(TypedDict, total=False):
     "RollingUpdateStatefulSetStrategy is used to communicate parameter for RollingUpdateStatefulSetStrategyType."
     maxUnavailable: int | str
     "The maximum number of pods that can be unavailable during the update."
     partition: int
     "Partition indicates the ordinal at which the StatefulSet should be partitioned for updates."
+
 
 class StatefulSet(TypedDict, total=False):
     "StatefulSet represents a set of pods with consistent identities."
@@ -250,6 +268,7 @@ class StatefulSet(TypedDict, total=False):
     status: StatefulSetStatus
     "Status is the current status of Pods in this StatefulSet."
 
+
 class StatefulSetCondition(TypedDict, total=False):
     "StatefulSetCondition describes the state of a statefulset at a certain point."
     lastTransitionTime: str
@@ -263,10 +282,12 @@ class StatefulSetCondition(TypedDict, total=False):
     type: str
     "Type of statefulset condition."
 
+
 class StatefulSetOrdinals(TypedDict, total=False):
     "StatefulSetOrdinals describes the policy used for replica ordinal assignment in this StatefulSet."
     start: int
     "start is the number representing the first replica's index."
+
 
 class StatefulSetPersistentVolumeClaimRetentionPolicy(TypedDict, total=False):
     "StatefulSetPersistentVolumeClaimRetentionPolicy describes the policy used for PVCs created from the StatefulSet VolumeClaimTemplates."
@@ -274,6 +295,7 @@ class StatefulSetPersistentVolumeClaimRetentionPolicy(TypedDict, total=False):
     "WhenDeleted specifies what happens to PVCs created from StatefulSet VolumeClaimTemplates when the StatefulSet is deleted."
     whenScaled: str
     "WhenScaled specifies what happens to PVCs created from StatefulSet VolumeClaimTemplates when the StatefulSet is scaled down."
+
 
 class StatefulSetSpec(TypedDict, total=False):
     "A StatefulSetSpec is the specification of a StatefulSet."
@@ -300,6 +322,7 @@ class StatefulSetSpec(TypedDict, total=False):
     volumeClaimTemplates: list[PersistentVolumeClaim | PersistentVolumeClaimTemplate]
     "volumeClaimTemplates is a list of claims that pods are allowed to reference."
 
+
 class StatefulSetStatus(TypedDict, total=False):
     "StatefulSetStatus represents the current state of a StatefulSet."
     availableReplicas: int
@@ -322,6 +345,7 @@ class StatefulSetStatus(TypedDict, total=False):
     "updateRevision, if not empty, indicates the version of the StatefulSet used to generate Pods in the sequence [replicas-updatedReplicas,replicas)"
     updatedReplicas: int
     "updatedReplicas is the number of Pods created by the StatefulSet controller from the StatefulSet version indicated by updateRevision."
+
 
 class StatefulSetUpdateStrategy(TypedDict, total=False):
     "StatefulSetUpdateStrategy indicates the strategy that the StatefulSet controller will use to perform updates."

@@ -1,4 +1,4 @@
-"""Types of authentication/v1, made by tools/builtin_types.py."""
+"""Types of authentication/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -15,6 +15,7 @@ class BoundObjectReference(TypedDict, total=False):
     uid: str
     "uid of the referent."
 
+
 class SelfSubjectReview(TypedDict, total=False):
     "SelfSubjectReview contains the user information that the kube-apiserver has about the user making this request."
     apiVersion: Required[Literal["authentication.k8s.io/v1"]]
@@ -26,10 +27,12 @@ class SelfSubjectReview(TypedDict, total=False):
     status: SelfSubjectReviewStatus
     "status is filled in by the server with the user attributes."
 
+
 class SelfSubjectReviewStatus(TypedDict, total=False):
     "SelfSubjectReviewStatus is filled by the kube-apiserver and sent back to a user."
     userInfo: UserInfo
     "userInfo is a set of attributes belonging to the user making this request."
+
 
 class TokenRequest(TypedDict, total=False):
     "TokenRequest requests a token for a given service account."
@@ -44,6 +47,7 @@ class TokenRequest(TypedDict, total=False):
     status: TokenRequestStatus
     "status is filled in by the server and indicates whether the token can be authenticated."
 
+
 class TokenRequestSpec(TypedDict, total=False):
     "TokenRequestSpec contains client provided parameters of a token request."
     audiences: list[str]
@@ -53,12 +57,14 @@ class TokenRequestSpec(TypedDict, total=False):
     expirationSeconds: int
     "expirationSeconds is the requested duration of validity of the request."
 
+
 class TokenRequestStatus(TypedDict, total=False):
     "TokenRequestStatus is the result of a token request."
     expirationTimestamp: str
     "expirationTimestamp is the time of expiration of the returned token."
     token: str
     "token is the opaque bearer token."
+
 
 class TokenReview(TypedDict, total=False):
     "TokenReview attempts to authenticate a token to a known user."
@@ -73,12 +79,14 @@ class TokenReview(TypedDict, total=False):
     status: TokenReviewStatus
     "status is filled in by the server and indicates whether the request can be authenticated."
 
+
 class TokenReviewSpec(TypedDict, total=False):
     "TokenReviewSpec is a description of the token authentication request."
     audiences: list[str]
     "audiences is a list of the identifiers that the resource server presented with the token identifies as."
     token: str
     "token is the opaque bearer token."
+
 
 class TokenReviewStatus(TypedDict, total=False):
     "TokenReviewStatus is the result of the token authentication request."
@@ -90,6 +98,7 @@ class TokenReviewStatus(TypedDict, total=False):
     "error indicates that the token couldn't be checked"
     user: UserInfo
     "user is the UserInfo associated with the provided token."
+
 
 class UserInfo(TypedDict, total=False):
     "UserInfo holds the information about the user needed to implement the user.Info interface."

@@ -1,4 +1,4 @@
-"""Types of authorization/v1, made by tools/builtin_types.py."""
+"""Types of authorization/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -11,12 +11,14 @@ class FieldSelectorAttributes(TypedDict, total=False):
     requirements: list[FieldSelectorRequirement]
     "requirements is the parsed interpretation of a field selector."
 
+
 class LabelSelectorAttributes(TypedDict, total=False):
     "LabelSelectorAttributes indicates a label limited access."
     rawSelector: str
     "rawSelector is the serialization of a field selector that would be included in a query parameter."
     requirements: list[LabelSelectorRequirement]
     "requirements is the parsed interpretation of a label selector."
+
 
 class LocalSubjectAccessReview(TypedDict, total=False):
     "LocalSubjectAccessReview checks whether or not a user or group can perform an action in a given namespace."
@@ -31,6 +33,7 @@ class LocalSubjectAccessReview(TypedDict, total=False):
     status: SubjectAccessReviewStatus
     "status is filled in by the server and indicates whether the request is allowed or not"
 
+
 class NonResourceAttributes(TypedDict, total=False):
     "NonResourceAttributes includes the authorization attributes available for non-resource requests to the Authorizer interface"
     path: str
@@ -38,12 +41,14 @@ class NonResourceAttributes(TypedDict, total=False):
     verb: str
     "verb is the standard HTTP verb"
 
+
 class NonResourceRule(TypedDict, total=False):
     "NonResourceRule holds information that describes a rule for the non-resource"
     nonResourceURLs: list[str]
     "nonResourceURLs is a set of partial urls that a user should have access to."
     verbs: list[str]
     "verbs is a list of kubernetes non-resource API verbs, like: get, post, put, delete, patch, head, options."
+
 
 class ResourceAttributes(TypedDict, total=False):
     "ResourceAttributes includes the authorization attributes available for resource requests to the Authorizer interface"
@@ -66,6 +71,7 @@ class ResourceAttributes(TypedDict, total=False):
     version: str
     "version is the API Version of the Resource."
 
+
 class ResourceRule(TypedDict, total=False):
     "ResourceRule is the list of actions the subject is allowed to perform on resources."
     apiGroups: list[str]
@@ -76,6 +82,7 @@ class ResourceRule(TypedDict, total=False):
     "resources is a list of resources this rule applies to."
     verbs: list[str]
     "verbs is a list of kubernetes resource API verbs, like: get, list, watch, create, update, delete, proxy."
+
 
 class SelfSubjectAccessReview(TypedDict, total=False):
     "SelfSubjectAccessReview checks whether or the current user can perform an action."
@@ -90,12 +97,14 @@ class SelfSubjectAccessReview(TypedDict, total=False):
     status: SubjectAccessReviewStatus
     "status is filled in by the server and indicates whether the request is allowed or not"
 
+
 class SelfSubjectAccessReviewSpec(TypedDict, total=False):
     "SelfSubjectAccessReviewSpec is a description of the access request."
     nonResourceAttributes: NonResourceAttributes
     "nonResourceAttributes describes information for a non-resource access request"
     resourceAttributes: ResourceAttributes
     "resourceAttributes describes information for a resource access request"
+
 
 class SelfSubjectRulesReview(TypedDict, total=False):
     "SelfSubjectRulesReview enumerates the set of actions the current user can perform within a namespace."
@@ -110,10 +119,12 @@ class SelfSubjectRulesReview(TypedDict, total=False):
     status: SubjectRulesReviewStatus
     "status is filled in by the server and indicates the set of actions a user can perform."
 
+
 class SelfSubjectRulesReviewSpec(TypedDict, total=False):
     "SelfSubjectRulesReviewSpec defines the specification for SelfSubjectRulesReview."
     namespace: str
     "namespace to evaluate rules for."
+
 
 class SubjectAccessReview(TypedDict, total=False):
     "SubjectAccessReview checks whether or not a user or group can perform an action."
@@ -127,6 +138,7 @@ class SubjectAccessReview(TypedDict, total=False):
     "spec holds information about the request being evaluated"
     status: SubjectAccessReviewStatus
     "status is filled in by the server and indicates whether the request is allowed or not"
+
 
 class SubjectAccessReviewSpec(TypedDict, total=False):
     "SubjectAccessReviewSpec is a description of the access request."
@@ -143,6 +155,7 @@ class SubjectAccessReviewSpec(TypedDict, total=False):
     user: str
     "user is the user you're testing for."
 
+
 class SubjectAccessReviewStatus(TypedDict, total=False):
     "SubjectAccessReviewStatus"
     allowed: bool
@@ -153,6 +166,7 @@ class SubjectAccessReviewStatus(TypedDict, total=False):
     "evaluationError is an indication that some error occurred during the authorization check."
     reason: str
     "reason is optional."
+
 
 class SubjectRulesReviewStatus(TypedDict, total=False):
     "SubjectRulesReviewStatus contains the result of a rules check."

@@ -1,4 +1,4 @@
-"""Types of autoscaling/v1, made by tools/builtin_types.py."""
+"""Types of autoscaling/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -13,6 +13,7 @@ class CrossVersionObjectReference(TypedDict, total=False):
     name: str
     "name is the name of the referent; More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#names"
 
+
 class HorizontalPodAutoscaler(TypedDict, total=False):
     "configuration of a horizontal pod autoscaler."
     apiVersion: Required[Literal["autoscaling/v1"]]
@@ -26,6 +27,7 @@ class HorizontalPodAutoscaler(TypedDict, total=False):
     status: HorizontalPodAutoscalerStatus
     "status is the current information about the autoscaler."
 
+
 class HorizontalPodAutoscalerSpec(TypedDict, total=False):
     "specification of a horizontal pod autoscaler."
     maxReplicas: int
@@ -36,6 +38,7 @@ class HorizontalPodAutoscalerSpec(TypedDict, total=False):
     "reference to scaled resource; horizontal pod autoscaler will learn the current resource consumption and will set the desired number of pods by using its Scale subresource."
     targetCPUUtilizationPercentage: int
     "targetCPUUtilizationPercentage is the target average CPU utilization (represented as a percentage of requested CPU) over all the pods; if not specified the default autoscaling policy will be used."
+
 
 class HorizontalPodAutoscalerStatus(TypedDict, total=False):
     "current status of a horizontal pod autoscaler"
@@ -50,6 +53,7 @@ class HorizontalPodAutoscalerStatus(TypedDict, total=False):
     observedGeneration: int
     "observedGeneration is the most recent generation observed by this autoscaler."
 
+
 class Scale(TypedDict, total=False):
     "Scale represents a scaling request for a resource."
     apiVersion: Required[Literal["autoscaling/v1"]]
@@ -63,10 +67,12 @@ class Scale(TypedDict, total=False):
     status: ScaleStatus
     "status is the current status of the scale."
 
+
 class ScaleSpec(TypedDict, total=False):
     "ScaleSpec describes the attributes of a scale subresource."
     replicas: int
     "replicas is the desired number of instances for the scaled object."
+
 
 class ScaleStatus(TypedDict, total=False):
     "ScaleStatus represents the current status of a scale subresource."

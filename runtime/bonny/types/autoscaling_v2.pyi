@@ -1,4 +1,4 @@
-"""Types of autoscaling/v2, made by tools/builtin_types.py."""
+"""Types of autoscaling/v2, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -13,6 +13,7 @@ class ContainerResourceMetricSource(TypedDict, total=False):
     target: MetricTarget
     "target specifies the target value for the given metric"
 
+
 class ContainerResourceMetricStatus(TypedDict, total=False):
     "ContainerResourceMetricStatus indicates the current value of a resource metric known to Kubernetes, as specified in requests and limits, describing a single container in each pod in the current scale target (e.g."
     container: str
@@ -21,6 +22,7 @@ class ContainerResourceMetricStatus(TypedDict, total=False):
     "current contains the current value for the given metric"
     name: str
     "name is the name of the resource in question."
+
 
 class CrossVersionObjectReference(TypedDict, total=False):
     "CrossVersionObjectReference contains enough information to let you identify the referred resource."
@@ -31,6 +33,7 @@ class CrossVersionObjectReference(TypedDict, total=False):
     name: str
     "name is the name of the referent; More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#names"
 
+
 class ExternalMetricSource(TypedDict, total=False):
     "ExternalMetricSource indicates how to scale on a metric not associated with any Kubernetes object (for example length of queue in cloud messaging service, or QPS from loadbalancer running outside of cluster)."
     metric: MetricIdentifier
@@ -38,12 +41,14 @@ class ExternalMetricSource(TypedDict, total=False):
     target: MetricTarget
     "target specifies the target value for the given metric"
 
+
 class ExternalMetricStatus(TypedDict, total=False):
     "ExternalMetricStatus indicates the current value of a global metric not associated with any Kubernetes object."
     current: MetricValueStatus
     "current contains the current value for the given metric"
     metric: MetricIdentifier
     "metric identifies the target metric by name and selector"
+
 
 class HPAScalingPolicy(TypedDict, total=False):
     "HPAScalingPolicy is a single policy which must hold true for a specified past interval."
@@ -53,6 +58,7 @@ class HPAScalingPolicy(TypedDict, total=False):
     "type is used to specify the scaling policy."
     value: int
     "value contains the amount of change which is permitted by the policy."
+
 
 class HPAScalingRules(TypedDict, total=False):
     "HPAScalingRules configures the scaling behavior for one direction via scaling Policy Rules and a configurable metric tolerance."
@@ -64,6 +70,7 @@ class HPAScalingRules(TypedDict, total=False):
     "stabilizationWindowSeconds is the number of seconds for which past recommendations should be considered while scaling up or scaling down."
     tolerance: str | float
     "tolerance is the tolerance on the ratio between the current and desired metric value under which no updates are made to the desired number of replicas (e.g."
+
 
 class HorizontalPodAutoscaler(TypedDict, total=False):
     "HorizontalPodAutoscaler is the configuration for a horizontal pod autoscaler, which automatically manages the replica count of any resource implementing the scale subresource based on the metrics specified."
@@ -78,12 +85,14 @@ class HorizontalPodAutoscaler(TypedDict, total=False):
     status: HorizontalPodAutoscalerStatus
     "status is the current information about the autoscaler."
 
+
 class HorizontalPodAutoscalerBehavior(TypedDict, total=False):
     "HorizontalPodAutoscalerBehavior configures the scaling behavior of the target in both Up and Down directions (scaleUp and scaleDown fields respectively)."
     scaleDown: HPAScalingRules
     "scaleDown is scaling policy for scaling Down."
     scaleUp: HPAScalingRules
     "scaleUp is scaling policy for scaling Up."
+
 
 class HorizontalPodAutoscalerCondition(TypedDict, total=False):
     "HorizontalPodAutoscalerCondition describes the state of a HorizontalPodAutoscaler at a certain point."
@@ -98,6 +107,7 @@ class HorizontalPodAutoscalerCondition(TypedDict, total=False):
     type: str
     "type describes the current condition"
 
+
 class HorizontalPodAutoscalerSpec(TypedDict, total=False):
     "HorizontalPodAutoscalerSpec describes the desired functionality of the HorizontalPodAutoscaler."
     behavior: HorizontalPodAutoscalerBehavior
@@ -110,6 +120,7 @@ class HorizontalPodAutoscalerSpec(TypedDict, total=False):
     "minReplicas is the lower limit for the number of replicas to which the autoscaler can scale down."
     scaleTargetRef: CrossVersionObjectReference
     "scaleTargetRef points to the target resource to scale, and is used to the pods for which metrics should be collected, as well as to actually change the replica count."
+
 
 class HorizontalPodAutoscalerStatus(TypedDict, total=False):
     "HorizontalPodAutoscalerStatus describes the current status of a horizontal pod autoscaler."
@@ -126,12 +137,14 @@ class HorizontalPodAutoscalerStatus(TypedDict, total=False):
     observedGeneration: int
     "observedGeneration is the most recent generation observed by this autoscaler."
 
+
 class MetricIdentifier(TypedDict, total=False):
     "MetricIdentifier defines the name and optionally selector for a metric"
     name: str
     "name is the name of the given metric"
     selector: LabelSelector
     "selector is the string-encoded form of a standard kubernetes label selector for the given metric When set, it is passed as an additional parameter to the metrics server for more specific metrics scoping."
+
 
 class MetricSpec(TypedDict, total=False):
     "MetricSpec specifies how to scale based on a single metric (only `type` and one other matching field should be set at once)."
@@ -148,6 +161,7 @@ class MetricSpec(TypedDict, total=False):
     type: str
     "type is the type of metric source."
 
+
 class MetricStatus(TypedDict, total=False):
     "MetricStatus describes the last-read state of a single metric."
     containerResource: ContainerResourceMetricStatus
@@ -163,6 +177,7 @@ class MetricStatus(TypedDict, total=False):
     type: str
     "type is the type of metric source."
 
+
 class MetricTarget(TypedDict, total=False):
     "MetricTarget defines the target value, average value, or average utilization of a specific metric"
     averageUtilization: int
@@ -174,6 +189,7 @@ class MetricTarget(TypedDict, total=False):
     value: str | float
     "value is the target value of the metric (as a quantity)."
 
+
 class MetricValueStatus(TypedDict, total=False):
     "MetricValueStatus holds the current value for a metric"
     averageUtilization: int
@@ -182,6 +198,7 @@ class MetricValueStatus(TypedDict, total=False):
     "averageValue is the current value of the average of the metric across all relevant pods (as a quantity)"
     value: str | float
     "value is the current value of the metric (as a quantity)."
+
 
 class ObjectMetricSource(TypedDict, total=False):
     "ObjectMetricSource indicates how to scale on a metric describing a kubernetes object (for example, hits-per-second on an Ingress object)."
@@ -192,6 +209,7 @@ class ObjectMetricSource(TypedDict, total=False):
     target: MetricTarget
     "target specifies the target value for the given metric"
 
+
 class ObjectMetricStatus(TypedDict, total=False):
     "ObjectMetricStatus indicates the current value of a metric describing a kubernetes object (for example, hits-per-second on an Ingress object)."
     current: MetricValueStatus
@@ -201,12 +219,14 @@ class ObjectMetricStatus(TypedDict, total=False):
     metric: MetricIdentifier
     "metric identifies the target metric by name and selector"
 
+
 class PodsMetricSource(TypedDict, total=False):
     "PodsMetricSource indicates how to scale on a metric describing each pod in the current scale target (for example, transactions-processed-per-second)."
     metric: MetricIdentifier
     "metric identifies the target metric by name and selector"
     target: MetricTarget
     "target specifies the target value for the given metric"
+
 
 class PodsMetricStatus(TypedDict, total=False):
     "PodsMetricStatus indicates the current value of a metric describing each pod in the current scale target (for example, transactions-processed-per-second)."
@@ -215,12 +235,14 @@ class PodsMetricStatus(TypedDict, total=False):
     metric: MetricIdentifier
     "metric identifies the target metric by name and selector"
 
+
 class ResourceMetricSource(TypedDict, total=False):
     "ResourceMetricSource indicates how to scale on a resource metric known to Kubernetes, as specified in requests and limits, describing each pod in the current scale target (e.g."
     name: str
     "name is the name of the resource in question."
     target: MetricTarget
     "target specifies the target value for the given metric"
+
 
 class ResourceMetricStatus(TypedDict, total=False):
     "ResourceMetricStatus indicates the current value of a resource metric known to Kubernetes, as specified in requests and limits, describing each pod in the current scale target (e.g."

@@ -1,4 +1,4 @@
-"""Types of batch/v1, made by tools/builtin_types.py."""
+"""Types of batch/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -17,6 +17,7 @@ class CronJob(TypedDict, total=False):
     "Specification of the desired behavior of a cron job, including the schedule."
     status: CronJobStatus
     "Current status of a cron job."
+
 
 class CronJobSpec(TypedDict, total=False):
     "CronJobSpec describes how the job execution will look like and when it will actually run."
@@ -37,6 +38,7 @@ class CronJobSpec(TypedDict, total=False):
     timeZone: str
     "The time zone name for the given schedule, see https://en.wikipedia.org/wiki/List_of_tz_database_time_zones."
 
+
 class CronJobStatus(TypedDict, total=False):
     "CronJobStatus represents the current state of a cron job."
     active: list[ObjectReference]
@@ -45,6 +47,7 @@ class CronJobStatus(TypedDict, total=False):
     "Information when was the last time the job was successfully scheduled."
     lastSuccessfulTime: str
     "Information when was the last time the job successfully completed."
+
 
 class Job(TypedDict, total=False):
     "Job represents the configuration of a single job."
@@ -58,6 +61,7 @@ class Job(TypedDict, total=False):
     "Specification of the desired behavior of a job."
     status: JobStatus
     "Current status of a job."
+
 
 class JobCondition(TypedDict, total=False):
     "JobCondition describes current state of a job."
@@ -73,6 +77,7 @@ class JobCondition(TypedDict, total=False):
     "Status of the condition, one of True, False, Unknown."
     type: str
     "Type of job condition, Complete or Failed."
+
 
 class JobSpec(TypedDict, total=False):
     "JobSpec describes how the job execution will look like."
@@ -109,6 +114,7 @@ class JobSpec(TypedDict, total=False):
     ttlSecondsAfterFinished: int
     "ttlSecondsAfterFinished limits the lifetime of a Job that has finished execution (either Complete or Failed)."
 
+
 class JobStatus(TypedDict, total=False):
     "JobStatus represents the current state of a Job."
     active: int
@@ -134,6 +140,7 @@ class JobStatus(TypedDict, total=False):
     uncountedTerminatedPods: UncountedTerminatedPods
     "uncountedTerminatedPods holds the UIDs of Pods that have terminated but the job controller hasn't yet accounted for in the status counters."
 
+
 class JobTemplateSpec(TypedDict, total=False):
     "JobTemplateSpec describes the data a Job should have when created from a template"
     metadata: ObjectMeta
@@ -141,10 +148,12 @@ class JobTemplateSpec(TypedDict, total=False):
     spec: JobSpec
     "Specification of the desired behavior of the job."
 
+
 class PodFailurePolicy(TypedDict, total=False):
     "PodFailurePolicy describes how failed pods influence the backoffLimit."
     rules: list[PodFailurePolicyRule]
     "A list of pod failure policy rules."
+
 
 class PodFailurePolicyOnExitCodesRequirement(TypedDict, total=False):
     "PodFailurePolicyOnExitCodesRequirement describes the requirement for handling a failed pod based on its container exit codes."
@@ -155,12 +164,14 @@ class PodFailurePolicyOnExitCodesRequirement(TypedDict, total=False):
     values: list[int]
     "Specifies the set of values."
 
+
 class PodFailurePolicyOnPodConditionsPattern(TypedDict, total=False):
     "PodFailurePolicyOnPodConditionsPattern describes a pattern for matching an actual pod condition type."
     status: str
     "Specifies the required Pod condition status."
     type: str
     "Specifies the required Pod condition type."
+
 
 class PodFailurePolicyRule(TypedDict, total=False):
     "PodFailurePolicyRule describes how a pod failure is handled when the requirements are met."
@@ -171,10 +182,12 @@ class PodFailurePolicyRule(TypedDict, total=False):
     onPodConditions: list[PodFailurePolicyOnPodConditionsPattern]
     "Represents the requirement on the pod conditions."
 
+
 class SuccessPolicy(TypedDict, total=False):
     "SuccessPolicy describes when a Job can be declared as succeeded based on the success of some indexes."
     rules: list[SuccessPolicyRule]
     "rules represents the list of alternative rules for the declaring the Jobs as successful before `.status.succeeded >= .spec.completions`."
+
 
 class SuccessPolicyRule(TypedDict, total=False):
     "SuccessPolicyRule describes rule for declaring a Job as succeeded."
@@ -182,6 +195,7 @@ class SuccessPolicyRule(TypedDict, total=False):
     "succeededCount specifies the minimal required size of the actual set of the succeeded indexes for the Job."
     succeededIndexes: str
     "succeededIndexes specifies the set of indexes which need to be contained in the actual set of the succeeded indexes for the Job."
+
 
 class UncountedTerminatedPods(TypedDict, total=False):
     "UncountedTerminatedPods holds UIDs of Pods that have terminated but haven't been accounted in Job status counters."

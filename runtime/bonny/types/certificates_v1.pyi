@@ -1,4 +1,4 @@
-"""Types of certificates/v1, made by tools/builtin_types.py."""
+"""Types of certificates/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -16,6 +16,7 @@ class CertificateSigningRequest(TypedDict, total=False):
     status: CertificateSigningRequestStatus
     "status contains information about whether the request is approved or denied, and the certificate issued by the signer, or the failure condition indicating signer failure."
 
+
 class CertificateSigningRequestCondition(TypedDict, total=False):
     "CertificateSigningRequestCondition describes a condition of a CertificateSigningRequest object"
     lastTransitionTime: str
@@ -30,6 +31,7 @@ class CertificateSigningRequestCondition(TypedDict, total=False):
     "status of the condition, one of True, False, Unknown."
     type: str
     "type of the condition."
+
 
 class CertificateSigningRequestSpec(TypedDict, total=False):
     "CertificateSigningRequestSpec contains the certificate request."
@@ -49,6 +51,7 @@ class CertificateSigningRequestSpec(TypedDict, total=False):
     "usages specifies a set of key usages requested in the issued certificate."
     username: str
     "username contains the name of the user that created the CertificateSigningRequest."
+
 
 class CertificateSigningRequestStatus(TypedDict, total=False):
     "CertificateSigningRequestStatus contains conditions used to indicate approved/denied/failed status of the request, and the issued certificate."

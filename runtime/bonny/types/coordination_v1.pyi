@@ -1,4 +1,4 @@
-"""Types of coordination/v1, made by tools/builtin_types.py."""
+"""Types of coordination/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -14,6 +14,7 @@ class Lease(TypedDict, total=False):
     "More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
     spec: LeaseSpec
     "spec contains the specification of the Lease."
+
 
 class LeaseSpec(TypedDict, total=False):
     "LeaseSpec is a specification of a Lease."

@@ -1,4 +1,4 @@
-"""Types of core/v1, made by tools/builtin_types.py."""
+"""Types of core/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -15,6 +15,7 @@ class AWSElasticBlockStoreVolumeSource(TypedDict, total=False):
     volumeID: str
     "volumeID is unique ID of the persistent disk resource in AWS (Amazon EBS volume)."
 
+
 class Affinity(TypedDict, total=False):
     "Affinity is a group of affinity scheduling rules."
     nodeAffinity: NodeAffinity
@@ -24,6 +25,7 @@ class Affinity(TypedDict, total=False):
     podAntiAffinity: PodAntiAffinity
     "Describes pod anti-affinity scheduling rules (e.g."
 
+
 class AppArmorProfile(TypedDict, total=False):
     "AppArmorProfile defines a pod or container's AppArmor settings."
     localhostProfile: str
@@ -31,12 +33,14 @@ class AppArmorProfile(TypedDict, total=False):
     type: str
     "type indicates which kind of AppArmor profile will be applied."
 
+
 class AttachedVolume(TypedDict, total=False):
     "AttachedVolume describes a volume attached to a node"
     devicePath: str
     "DevicePath represents the device path where the volume should be available"
     name: str
     "Name of the attached volume"
+
 
 class AzureDiskVolumeSource(TypedDict, total=False):
     "AzureDisk represents an Azure Data Disk mount on the host and bind mount to the pod."
@@ -53,6 +57,7 @@ class AzureDiskVolumeSource(TypedDict, total=False):
     readOnly: bool
     "readOnly Defaults to false (read/write)."
 
+
 class AzureFilePersistentVolumeSource(TypedDict, total=False):
     "AzureFile represents an Azure File Service mount on the host and bind mount to the pod."
     readOnly: bool
@@ -64,6 +69,7 @@ class AzureFilePersistentVolumeSource(TypedDict, total=False):
     shareName: str
     "shareName is the azure Share Name"
 
+
 class AzureFileVolumeSource(TypedDict, total=False):
     "AzureFile represents an Azure File Service mount on the host and bind mount to the pod."
     readOnly: bool
@@ -72,6 +78,7 @@ class AzureFileVolumeSource(TypedDict, total=False):
     "secretName is the  name of secret that contains Azure Storage Account Name and Key"
     shareName: str
     "shareName is the azure share Name"
+
 
 class Binding(TypedDict, total=False):
     "Binding ties one object to another; for example, a pod is bound to a node by a scheduler."
@@ -83,6 +90,7 @@ class Binding(TypedDict, total=False):
     "Standard object's metadata."
     target: ObjectReference
     "The target object that you want to bind to the standard object."
+
 
 class CSIPersistentVolumeSource(TypedDict, total=False):
     "Represents storage that is managed by an external CSI volume driver"
@@ -107,6 +115,7 @@ class CSIPersistentVolumeSource(TypedDict, total=False):
     volumeHandle: str
     "volumeHandle is the unique volume name returned by the CSI volume plugin’s CreateVolume to refer to the volume on all subsequent calls."
 
+
 class CSIVolumeSource(TypedDict, total=False):
     "Represents a source location of a volume to mount, managed by an external CSI driver"
     driver: str
@@ -120,12 +129,14 @@ class CSIVolumeSource(TypedDict, total=False):
     volumeAttributes: dict[str, str]
     "volumeAttributes stores driver-specific properties that are passed to the CSI driver."
 
+
 class Capabilities(TypedDict, total=False):
     "Adds and removes POSIX capabilities from running containers."
     add: list[str]
     "Added capabilities"
     drop: list[str]
     "Removed capabilities"
+
 
 class CephFSPersistentVolumeSource(TypedDict, total=False):
     "Represents a Ceph Filesystem mount that lasts the lifetime of a pod Cephfs volumes do not support ownership management or SELinux relabeling."
@@ -142,6 +153,7 @@ class CephFSPersistentVolumeSource(TypedDict, total=False):
     user: str
     "user is Optional: User is the rados user name, default is admin More info: https://examples.k8s.io/volumes/cephfs/README.md#how-to-use-it"
 
+
 class CephFSVolumeSource(TypedDict, total=False):
     "Represents a Ceph Filesystem mount that lasts the lifetime of a pod Cephfs volumes do not support ownership management or SELinux relabeling."
     monitors: list[str]
@@ -157,6 +169,7 @@ class CephFSVolumeSource(TypedDict, total=False):
     user: str
     "user is optional: User is the rados user name, default is admin More info: https://examples.k8s.io/volumes/cephfs/README.md#how-to-use-it"
 
+
 class CinderPersistentVolumeSource(TypedDict, total=False):
     "Represents a cinder volume resource in Openstack."
     fsType: str
@@ -167,6 +180,7 @@ class CinderPersistentVolumeSource(TypedDict, total=False):
     "secretRef is Optional: points to a secret object containing parameters used to connect to OpenStack."
     volumeID: str
     "volumeID used to identify the volume in cinder."
+
 
 class CinderVolumeSource(TypedDict, total=False):
     "Represents a cinder volume resource in Openstack."
@@ -179,10 +193,12 @@ class CinderVolumeSource(TypedDict, total=False):
     volumeID: str
     "volumeID used to identify the volume in cinder."
 
+
 class ClientIPConfig(TypedDict, total=False):
     "ClientIPConfig represents the configurations of Client IP based session affinity."
     timeoutSeconds: int
     "timeoutSeconds specifies the seconds of ClientIP type session sticky time."
+
 
 class ClusterTrustBundleProjection(TypedDict, total=False):
     "ClusterTrustBundleProjection describes how to select a set of ClusterTrustBundle objects and project their contents into the pod filesystem."
@@ -197,6 +213,7 @@ class ClusterTrustBundleProjection(TypedDict, total=False):
     signerName: str
     "Select all ClusterTrustBundles that match this signer name."
 
+
 class ComponentCondition(TypedDict, total=False):
     "Information about the condition of a component."
     error: str
@@ -208,6 +225,7 @@ class ComponentCondition(TypedDict, total=False):
     type: str
     "Type of condition for a component."
 
+
 class ComponentStatus(TypedDict, total=False):
     "ComponentStatus (and ComponentStatusList) holds the cluster validation info."
     apiVersion: Required[Literal["v1"]]
@@ -218,6 +236,7 @@ class ComponentStatus(TypedDict, total=False):
     "Kind is a string value representing the REST resource this object represents."
     metadata: Required[NamedMeta]
     "Standard object's metadata."
+
 
 class ConfigMap(TypedDict, total=False):
     "ConfigMap holds configuration data for pods to consume."
@@ -234,12 +253,14 @@ class ConfigMap(TypedDict, total=False):
     metadata: Required[NamedMeta]
     "Standard object's metadata."
 
+
 class ConfigMapEnvSource(TypedDict, total=False):
     "ConfigMapEnvSource selects a ConfigMap to populate the environment variables with."
     name: str
     "Name of the referent."
     optional: bool
     "Specify whether the ConfigMap must be defined"
+
 
 class ConfigMapKeySelector(TypedDict, total=False):
     "Selects a key from a ConfigMap."
@@ -249,6 +270,7 @@ class ConfigMapKeySelector(TypedDict, total=False):
     "Name of the referent."
     optional: bool
     "Specify whether the ConfigMap or its key must be defined"
+
 
 class ConfigMapNodeConfigSource(TypedDict, total=False):
     "ConfigMapNodeConfigSource contains the information to reference a ConfigMap as a config source for the Node."
@@ -263,6 +285,7 @@ class ConfigMapNodeConfigSource(TypedDict, total=False):
     uid: str
     "UID is the metadata.UID of the referenced ConfigMap."
 
+
 class ConfigMapProjection(TypedDict, total=False):
     "Adapts a ConfigMap into a projected volume."
     items: list[KeyToPath]
@@ -271,6 +294,7 @@ class ConfigMapProjection(TypedDict, total=False):
     "Name of the referent."
     optional: bool
     "optional specify whether the ConfigMap or its keys must be defined"
+
 
 class ConfigMapVolumeSource(TypedDict, total=False):
     "Adapts a ConfigMap into a volume."
@@ -282,6 +306,7 @@ class ConfigMapVolumeSource(TypedDict, total=False):
     "Name of the referent."
     optional: bool
     "optional specify whether the ConfigMap or its keys must be defined"
+
 
 class Container(TypedDict, total=False):
     "A single application container that you want to run within a pod."
@@ -336,6 +361,7 @@ class Container(TypedDict, total=False):
     workingDir: str
     "Container's working directory."
 
+
 class ContainerExtendedResourceRequest(TypedDict, total=False):
     "ContainerExtendedResourceRequest has the mapping of container name, extended resource name to the device request name."
     containerName: str
@@ -345,12 +371,14 @@ class ContainerExtendedResourceRequest(TypedDict, total=False):
     resourceName: str
     "The name of the extended resource in that container which gets backed by DRA."
 
+
 class ContainerImage(TypedDict, total=False):
     "Describe a container image"
     names: list[str]
     "Names by which this image is known."
     sizeBytes: int
     "The size of the image in bytes."
+
 
 class ContainerPort(TypedDict, total=False):
     "ContainerPort represents a network port in a single container."
@@ -365,12 +393,14 @@ class ContainerPort(TypedDict, total=False):
     protocol: str
     "Protocol for port."
 
+
 class ContainerResizePolicy(TypedDict, total=False):
     "ContainerResizePolicy represents resource resize policy for the container."
     resourceName: str
     "Name of the resource to which this resource resize policy applies."
     restartPolicy: str
     "Restart policy to apply when specified resource is resized."
+
 
 class ContainerRestartRule(TypedDict, total=False):
     "ContainerRestartRule describes how a container exit is handled."
@@ -379,12 +409,14 @@ class ContainerRestartRule(TypedDict, total=False):
     exitCodes: ContainerRestartRuleOnExitCodes
     "Represents the exit codes to check on container exits."
 
+
 class ContainerRestartRuleOnExitCodes(TypedDict, total=False):
     "ContainerRestartRuleOnExitCodes describes the condition for handling an exited container based on its exit codes."
     operator: str
     "Represents the relationship between the container exit code(s) and the specified values."
     values: list[int]
     "Specifies the set of values to check for container exit codes."
+
 
 class ContainerState(TypedDict, total=False):
     "ContainerState holds a possible state of container."
@@ -395,10 +427,12 @@ class ContainerState(TypedDict, total=False):
     waiting: ContainerStateWaiting
     "Details about a waiting container"
 
+
 class ContainerStateRunning(TypedDict, total=False):
     "ContainerStateRunning is a running state of a container."
     startedAt: str
     "Time at which the container was last (re-)started"
+
 
 class ContainerStateTerminated(TypedDict, total=False):
     "ContainerStateTerminated is a terminated state of a container."
@@ -417,12 +451,14 @@ class ContainerStateTerminated(TypedDict, total=False):
     startedAt: str
     "Time at which previous execution of the container started"
 
+
 class ContainerStateWaiting(TypedDict, total=False):
     "ContainerStateWaiting is a waiting state of a container."
     message: str
     "Message regarding why the container is not yet running."
     reason: str
     "(brief) reason the container is not yet running."
+
 
 class ContainerStatus(TypedDict, total=False):
     "ContainerStatus contains details for the current status of this container."
@@ -457,20 +493,24 @@ class ContainerStatus(TypedDict, total=False):
     volumeMounts: list[VolumeMountStatus]
     "Status of volume mounts."
 
+
 class ContainerUser(TypedDict, total=False):
     "ContainerUser represents user identity information"
     linux: LinuxContainerUser
     "Linux holds user identity information initially attached to the first process of the containers in Linux."
+
 
 class DaemonEndpoint(TypedDict, total=False):
     "DaemonEndpoint contains information about a single Daemon endpoint."
     Port: int
     "Port number of the given endpoint."
 
+
 class DownwardAPIProjection(TypedDict, total=False):
     "Represents downward API info for projecting into a projected volume."
     items: list[DownwardAPIVolumeFile]
     "Items is a list of DownwardAPIVolume file"
+
 
 class DownwardAPIVolumeFile(TypedDict, total=False):
     "DownwardAPIVolumeFile represents information to create the file containing the pod field"
@@ -483,6 +523,7 @@ class DownwardAPIVolumeFile(TypedDict, total=False):
     resourceFieldRef: ResourceFieldSelector
     "Selects a resource of the container: only resources limits and requests (limits.cpu, limits.memory, requests.cpu and requests.memory) are currently supported."
 
+
 class DownwardAPIVolumeSource(TypedDict, total=False):
     "DownwardAPIVolumeSource represents a volume containing downward API info."
     defaultMode: int
@@ -490,12 +531,14 @@ class DownwardAPIVolumeSource(TypedDict, total=False):
     items: list[DownwardAPIVolumeFile]
     "Items is a list of downward API volume file"
 
+
 class EmptyDirVolumeSource(TypedDict, total=False):
     "Represents an empty directory for a pod."
     medium: str
     "medium represents what type of storage medium should back this directory."
     sizeLimit: str | float
     "sizeLimit is the total amount of local storage required for this EmptyDir volume."
+
 
 class EndpointAddress(TypedDict, total=False):
     "EndpointAddress is a tuple that describes single IP address."
@@ -508,6 +551,7 @@ class EndpointAddress(TypedDict, total=False):
     targetRef: ObjectReference
     "Reference to object providing the endpoint."
 
+
 class EndpointPort(TypedDict, total=False):
     "EndpointPort is a tuple that describes a single port."
     appProtocol: str
@@ -519,6 +563,7 @@ class EndpointPort(TypedDict, total=False):
     protocol: str
     "The IP protocol for this port."
 
+
 class EndpointSubset(TypedDict, total=False):
     "EndpointSubset is a group of addresses with a common set of ports."
     addresses: list[EndpointAddress]
@@ -527,6 +572,7 @@ class EndpointSubset(TypedDict, total=False):
     "IP addresses which offer the related ports but are not currently marked as ready because they have not yet finished starting, have recently failed a readiness check, or have recently failed a liveness check."
     ports: list[EndpointPort]
     "Port numbers available on the related IP addresses."
+
 
 class Endpoints(TypedDict, total=False):
     "Endpoints is a collection of endpoints that implement the actual service."
@@ -539,6 +585,7 @@ class Endpoints(TypedDict, total=False):
     subsets: list[EndpointSubset]
     "The set of all endpoints is the union of all subsets."
 
+
 class EnvFromSource(TypedDict, total=False):
     "EnvFromSource represents the source of a set of ConfigMaps or Secrets"
     configMapRef: ConfigMapEnvSource
@@ -548,6 +595,7 @@ class EnvFromSource(TypedDict, total=False):
     secretRef: SecretEnvSource
     "The Secret to select from"
 
+
 class EnvVar(TypedDict, total=False):
     "EnvVar represents an environment variable present in a Container."
     name: str
@@ -556,6 +604,7 @@ class EnvVar(TypedDict, total=False):
     "Variable references $(VAR_NAME) are expanded using the previously defined environment variables in the container and any service environment variables."
     valueFrom: EnvVarSource
     "Source for the environment variable's value."
+
 
 class EnvVarSource(TypedDict, total=False):
     "EnvVarSource represents a source for the value of an EnvVar."
@@ -569,6 +618,7 @@ class EnvVarSource(TypedDict, total=False):
     "Selects a resource of the container: only resources limits and requests (limits.cpu, limits.memory, limits.ephemeral-storage, requests.cpu, requests.memory and requests.ephemeral-storage) are currently supported."
     secretKeyRef: SecretKeySelector
     "Selects a key of a secret in the pod's namespace"
+
 
 class EphemeralContainer(TypedDict, total=False):
     "An EphemeralContainer is a temporary container that you may add to an existing Pod for user-initiated activities such as debugging."
@@ -625,10 +675,12 @@ class EphemeralContainer(TypedDict, total=False):
     workingDir: str
     "Container's working directory."
 
+
 class EphemeralVolumeSource(TypedDict, total=False):
     "Represents an ephemeral volume that is handled by a normal storage driver."
     volumeClaimTemplate: PersistentVolumeClaimTemplate
     "Will be used to create a stand-alone PVC to provision the volume."
+
 
 class Event(TypedDict, total=False):
     "Event is a report of an event somewhere in the cluster."
@@ -667,12 +719,14 @@ class Event(TypedDict, total=False):
     type: str
     "Type of this event (Normal, Warning), new types could be added in the future"
 
+
 class EventSeries(TypedDict, total=False):
     "EventSeries contain information on series of events, i.e."
     count: int
     "Number of occurrences in this series up to the last heartbeat time"
     lastObservedTime: str
     "Time of the last occurrence observed"
+
 
 class EventSource(TypedDict, total=False):
     "EventSource contains information for an event."
@@ -681,10 +735,12 @@ class EventSource(TypedDict, total=False):
     host: str
     "Node name on which the event is generated."
 
+
 class ExecAction(TypedDict, total=False):
     "ExecAction describes a \"run in container\" action."
     command: list[str]
     "Command is the command line to execute inside the container, the working directory for the command  is root ('/') in the container's filesystem."
+
 
 class FCVolumeSource(TypedDict, total=False):
     "Represents a Fibre Channel volume."
@@ -699,6 +755,7 @@ class FCVolumeSource(TypedDict, total=False):
     wwids: list[str]
     "wwids Optional: FC volume world wide identifiers (wwids) Either wwids or combination of targetWWNs and lun must be set, but not both simultaneously."
 
+
 class FileKeySelector(TypedDict, total=False):
     "FileKeySelector selects a key of the env file."
     key: str
@@ -709,6 +766,7 @@ class FileKeySelector(TypedDict, total=False):
     "The path within the volume from which to select the file."
     volumeName: str
     "The name of the volume mount containing the env file."
+
 
 class FlexPersistentVolumeSource(TypedDict, total=False):
     "FlexPersistentVolumeSource represents a generic persistent volume resource that is provisioned/attached using an exec based plugin."
@@ -723,6 +781,7 @@ class FlexPersistentVolumeSource(TypedDict, total=False):
     secretRef: SecretReference
     "secretRef is Optional: SecretRef is reference to the secret object containing sensitive information to pass to the plugin scripts."
 
+
 class FlexVolumeSource(TypedDict, total=False):
     "FlexVolume represents a generic volume resource that is provisioned/attached using an exec based plugin."
     driver: str
@@ -736,12 +795,14 @@ class FlexVolumeSource(TypedDict, total=False):
     secretRef: LocalObjectReference
     "secretRef is Optional: secretRef is reference to the secret object containing sensitive information to pass to the plugin scripts."
 
+
 class FlockerVolumeSource(TypedDict, total=False):
     "Represents a Flocker volume mounted by the Flocker agent."
     datasetName: str
     "datasetName is Name of the dataset stored as metadata -> name on the dataset for Flocker should be considered as deprecated"
     datasetUUID: str
     "datasetUUID is the UUID of the dataset."
+
 
 class GCEPersistentDiskVolumeSource(TypedDict, total=False):
     "Represents a Persistent Disk resource in Google Compute Engine."
@@ -754,12 +815,14 @@ class GCEPersistentDiskVolumeSource(TypedDict, total=False):
     readOnly: bool
     "readOnly here will force the ReadOnly setting in VolumeMounts."
 
+
 class GRPCAction(TypedDict, total=False):
     "GRPCAction specifies an action involving a GRPC service."
     port: int
     "Port number of the gRPC service."
     service: str
     "Service is the name of the service to place in the gRPC HealthCheckRequest (see https://github.com/grpc/grpc/blob/master/doc/health-checking.md)."
+
 
 class GitRepoVolumeSource(TypedDict, total=False):
     "Represents a volume that is populated with the contents of a git repository."
@@ -769,6 +832,7 @@ class GitRepoVolumeSource(TypedDict, total=False):
     "repository is the URL"
     revision: str
     "revision is the commit hash for the specified revision."
+
 
 class GlusterfsPersistentVolumeSource(TypedDict, total=False):
     "Represents a Glusterfs mount that lasts the lifetime of a pod."
@@ -781,6 +845,7 @@ class GlusterfsPersistentVolumeSource(TypedDict, total=False):
     readOnly: bool
     "readOnly here will force the Glusterfs volume to be mounted with read-only permissions."
 
+
 class GlusterfsVolumeSource(TypedDict, total=False):
     "Represents a Glusterfs mount that lasts the lifetime of a pod."
     endpoints: str
@@ -789,6 +854,7 @@ class GlusterfsVolumeSource(TypedDict, total=False):
     "path is the Glusterfs volume path."
     readOnly: bool
     "readOnly here will force the Glusterfs volume to be mounted with read-only permissions."
+
 
 class HTTPGetAction(TypedDict, total=False):
     "HTTPGetAction describes an action based on HTTP Get requests."
@@ -803,12 +869,14 @@ class HTTPGetAction(TypedDict, total=False):
     scheme: str
     "Scheme to use for connecting to the host."
 
+
 class HTTPHeader(TypedDict, total=False):
     "HTTPHeader describes a custom header to be used in HTTP probes"
     name: str
     "The header field name."
     value: str
     "The header field value"
+
 
 class HostAlias(TypedDict, total=False):
     "HostAlias holds the mapping between IP and hostnames that will be injected as an entry in the pod's hosts file."
@@ -817,10 +885,12 @@ class HostAlias(TypedDict, total=False):
     ip: str
     "IP address of the host file entry."
 
+
 class HostIP(TypedDict, total=False):
     "HostIP represents a single IP address allocated to the host."
     ip: str
     "IP is the IP address assigned to the host"
+
 
 class HostPathVolumeSource(TypedDict, total=False):
     "Represents a host path mapped into a pod."
@@ -828,6 +898,7 @@ class HostPathVolumeSource(TypedDict, total=False):
     "path of the directory on the host."
     type: str
     "type for HostPath Volume Defaults to \"\" More info: https://kubernetes.io/docs/concepts/storage/volumes#hostpath"
+
 
 class ISCSIPersistentVolumeSource(TypedDict, total=False):
     "ISCSIPersistentVolumeSource represents an ISCSI disk."
@@ -854,6 +925,7 @@ class ISCSIPersistentVolumeSource(TypedDict, total=False):
     targetPortal: str
     "targetPortal is iSCSI Target Portal."
 
+
 class ISCSIVolumeSource(TypedDict, total=False):
     "Represents an ISCSI disk."
     chapAuthDiscovery: bool
@@ -879,6 +951,7 @@ class ISCSIVolumeSource(TypedDict, total=False):
     targetPortal: str
     "targetPortal is iSCSI Target Portal."
 
+
 class ImageVolumeSource(TypedDict, total=False):
     "ImageVolumeSource represents a image volume resource."
     pullPolicy: str
@@ -886,10 +959,12 @@ class ImageVolumeSource(TypedDict, total=False):
     reference: str
     "Required: Image or artifact reference to be used."
 
+
 class ImageVolumeStatus(TypedDict, total=False):
     "ImageVolumeStatus represents the image-based volume status."
     imageRef: str
     "ImageRef is the digest of the image used for this volume."
+
 
 class KeyToPath(TypedDict, total=False):
     "Maps a string key to a path within a volume."
@@ -900,6 +975,7 @@ class KeyToPath(TypedDict, total=False):
     path: str
     "path is the relative path of the file to map the key to."
 
+
 class Lifecycle(TypedDict, total=False):
     "Lifecycle describes actions that the management system should take in response to container lifecycle events."
     postStart: LifecycleHandler
@@ -908,6 +984,7 @@ class Lifecycle(TypedDict, total=False):
     "PreStop is called immediately before a container is terminated due to an API request or management event such as liveness/startup probe failure, preemption, resource contention, etc."
     stopSignal: str
     "StopSignal defines which signal will be sent to a container when it is being stopped."
+
 
 class LifecycleHandler(TypedDict, total=False):
     "LifecycleHandler defines a specific action that should be taken in a lifecycle hook."
@@ -920,6 +997,7 @@ class LifecycleHandler(TypedDict, total=False):
     tcpSocket: TCPSocketAction
     "Deprecated."
 
+
 class LimitRange(TypedDict, total=False):
     "LimitRange sets resource usage limits for each kind of resource in a Namespace."
     apiVersion: Required[Literal["v1"]]
@@ -930,6 +1008,7 @@ class LimitRange(TypedDict, total=False):
     "Standard object's metadata."
     spec: LimitRangeSpec
     "Spec defines the limits enforced."
+
 
 class LimitRangeItem(TypedDict, total=False):
     "LimitRangeItem defines a min/max usage limit for any resource that matches on kind."
@@ -946,10 +1025,12 @@ class LimitRangeItem(TypedDict, total=False):
     type: str
     "Type of resource that this limit applies to."
 
+
 class LimitRangeSpec(TypedDict, total=False):
     "LimitRangeSpec defines a min/max usage limit for resources that match on kind."
     limits: list[LimitRangeItem]
     "Limits is the list of LimitRangeItem objects that are enforced."
+
 
 class LinuxContainerUser(TypedDict, total=False):
     "LinuxContainerUser represents user identity information in Linux containers"
@@ -959,6 +1040,7 @@ class LinuxContainerUser(TypedDict, total=False):
     "SupplementalGroups are the supplemental groups initially attached to the first process in the container"
     uid: int
     "UID is the primary uid initially attached to the first process in the container"
+
 
 class LoadBalancerIngress(TypedDict, total=False):
     "LoadBalancerIngress represents the status of a load-balancer ingress point: traffic intended for the service should be sent to an ingress point."
@@ -971,15 +1053,18 @@ class LoadBalancerIngress(TypedDict, total=False):
     ports: list[PortStatus]
     "Ports is a list of records of service ports If used, every port defined in the service should have an entry in it"
 
+
 class LoadBalancerStatus(TypedDict, total=False):
     "LoadBalancerStatus represents the status of a load-balancer."
     ingress: list[LoadBalancerIngress]
     "Ingress is a list containing ingress points for the load-balancer."
 
+
 class LocalObjectReference(TypedDict, total=False):
     "LocalObjectReference contains enough information to let you locate the referenced object inside the same namespace."
     name: str
     "Name of the referent."
+
 
 class LocalVolumeSource(TypedDict, total=False):
     "Local represents directly-attached storage with node affinity"
@@ -988,12 +1073,14 @@ class LocalVolumeSource(TypedDict, total=False):
     path: str
     "path of the full path to the volume on the node."
 
+
 class ModifyVolumeStatus(TypedDict, total=False):
     "ModifyVolumeStatus represents the status object of ControllerModifyVolume operation"
     status: str
     "status is the status of the ControllerModifyVolume operation."
     targetVolumeAttributesClassName: str
     "targetVolumeAttributesClassName is the name of the VolumeAttributesClass the PVC currently being reconciled"
+
 
 class NFSVolumeSource(TypedDict, total=False):
     "Represents an NFS mount that lasts the lifetime of a pod."
@@ -1003,6 +1090,7 @@ class NFSVolumeSource(TypedDict, total=False):
     "readOnly here will force the NFS export to be mounted with read-only permissions."
     server: str
     "server is the hostname or IP address of the NFS server."
+
 
 class Namespace(TypedDict, total=False):
     "Namespace provides a scope for Names."
@@ -1017,6 +1105,7 @@ class Namespace(TypedDict, total=False):
     status: NamespaceStatus
     "Status describes the current status of a Namespace."
 
+
 class NamespaceCondition(TypedDict, total=False):
     "NamespaceCondition contains details about state of namespace."
     lastTransitionTime: str
@@ -1030,10 +1119,12 @@ class NamespaceCondition(TypedDict, total=False):
     type: str
     "Type of namespace controller condition."
 
+
 class NamespaceSpec(TypedDict, total=False):
     "NamespaceSpec describes the attributes on a Namespace."
     finalizers: list[str]
     "Finalizers is an opaque list of values that must be empty to permanently remove object from storage."
+
 
 class NamespaceStatus(TypedDict, total=False):
     "NamespaceStatus is information about the current status of a Namespace."
@@ -1041,6 +1132,7 @@ class NamespaceStatus(TypedDict, total=False):
     "Represents the latest available observations of a namespace's current state."
     phase: str
     "Phase is the current lifecycle phase of the namespace."
+
 
 class Node(TypedDict, total=False):
     "Node is a worker node in Kubernetes."
@@ -1055,6 +1147,7 @@ class Node(TypedDict, total=False):
     status: NodeStatus
     "Most recently observed status of the node."
 
+
 class NodeAddress(TypedDict, total=False):
     "NodeAddress contains information for the node's address."
     address: str
@@ -1062,12 +1155,14 @@ class NodeAddress(TypedDict, total=False):
     type: str
     "Node address type, one of Hostname, ExternalIP or InternalIP."
 
+
 class NodeAffinity(TypedDict, total=False):
     "Node affinity is a group of node affinity scheduling rules."
     preferredDuringSchedulingIgnoredDuringExecution: list[PreferredSchedulingTerm]
     "The scheduler will prefer to schedule pods to nodes that satisfy the affinity expressions specified by this field, but it may choose a node that violates one or more of the expressions."
     requiredDuringSchedulingIgnoredDuringExecution: NodeSelector
     "If the affinity requirements specified by this field are not met at scheduling time, the pod will not be scheduled onto the node."
+
 
 class NodeAllocatableResourceClaimStatus(TypedDict, total=False):
     "NodeAllocatableResourceClaimStatus describes the status of node allocatable resources allocated via DRA."
@@ -1077,6 +1172,7 @@ class NodeAllocatableResourceClaimStatus(TypedDict, total=False):
     "ResourceClaimName is the resource claim referenced by the pod that resulted in this node allocatable resource allocation."
     resources: dict[str, str | float]
     "Resources is a map of the node-allocatable resource name to the aggregate quantity allocated to the claim."
+
 
 class NodeCondition(TypedDict, total=False):
     "NodeCondition contains condition information for a node."
@@ -1093,10 +1189,12 @@ class NodeCondition(TypedDict, total=False):
     type: str
     "Type of node condition."
 
+
 class NodeConfigSource(TypedDict, total=False):
     "NodeConfigSource specifies a source of node configuration."
     configMap: ConfigMapNodeConfigSource
     "ConfigMap is a reference to a Node's ConfigMap"
+
 
 class NodeConfigStatus(TypedDict, total=False):
     "NodeConfigStatus describes the status of the config assigned by Node.Spec.ConfigSource."
@@ -1109,15 +1207,18 @@ class NodeConfigStatus(TypedDict, total=False):
     lastKnownGood: NodeConfigSource
     "LastKnownGood reports the checkpointed config the node will fall back to when it encounters an error attempting to use the Assigned config."
 
+
 class NodeDaemonEndpoints(TypedDict, total=False):
     "NodeDaemonEndpoints lists ports opened by daemons running on the Node."
     kubeletEndpoint: DaemonEndpoint
     "Endpoint on which Kubelet is listening."
 
+
 class NodeFeatures(TypedDict, total=False):
     "NodeFeatures describes the set of features implemented by the CRI implementation."
     supplementalGroupsPolicy: bool
     "SupplementalGroupsPolicy is set to true if the runtime supports SupplementalGroupsPolicy and ContainerUser."
+
 
 class NodeRuntimeHandler(TypedDict, total=False):
     "NodeRuntimeHandler is a set of runtime handler information."
@@ -1126,6 +1227,7 @@ class NodeRuntimeHandler(TypedDict, total=False):
     name: str
     "Runtime handler name."
 
+
 class NodeRuntimeHandlerFeatures(TypedDict, total=False):
     "NodeRuntimeHandlerFeatures is a set of features implemented by the runtime handler."
     recursiveReadOnlyMounts: bool
@@ -1133,10 +1235,12 @@ class NodeRuntimeHandlerFeatures(TypedDict, total=False):
     userNamespaces: bool
     "UserNamespaces is set to true if the runtime handler supports UserNamespaces, including for volumes."
 
+
 class NodeSelector(TypedDict, total=False):
     "A node selector represents the union of the results of one or more label queries over a set of nodes; that is, it represents the OR of the selectors represented by the node selector terms."
     nodeSelectorTerms: list[NodeSelectorTerm]
     "Required."
+
 
 class NodeSelectorRequirement(TypedDict, total=False):
     "A node selector requirement is a selector that contains values, a key, and an operator that relates the key and values."
@@ -1147,12 +1251,14 @@ class NodeSelectorRequirement(TypedDict, total=False):
     values: list[str]
     "An array of string values."
 
+
 class NodeSelectorTerm(TypedDict, total=False):
     "A null or empty node selector term matches no objects."
     matchExpressions: list[NodeSelectorRequirement]
     "A list of node selector requirements by node's labels."
     matchFields: list[NodeSelectorRequirement]
     "A list of node selector requirements by node's fields."
+
 
 class NodeSpec(TypedDict, total=False):
     "NodeSpec describes the attributes that a node is created with."
@@ -1170,6 +1276,7 @@ class NodeSpec(TypedDict, total=False):
     "If specified, the node's taints."
     unschedulable: bool
     "Unschedulable controls node schedulability of new pods."
+
 
 class NodeStatus(TypedDict, total=False):
     "NodeStatus is information about the current status of a node."
@@ -1202,10 +1309,12 @@ class NodeStatus(TypedDict, total=False):
     volumesInUse: list[str]
     "List of attachable volumes in use (mounted) by the node."
 
+
 class NodeSwapStatus(TypedDict, total=False):
     "NodeSwapStatus represents swap memory information."
     capacity: int
     "Total amount of swap memory in bytes."
+
 
 class NodeSystemInfo(TypedDict, total=False):
     "NodeSystemInfo is a set of ids/uuids to uniquely identify the node."
@@ -1232,12 +1341,14 @@ class NodeSystemInfo(TypedDict, total=False):
     systemUUID: str
     "SystemUUID reported by the node."
 
+
 class ObjectFieldSelector(TypedDict, total=False):
     "ObjectFieldSelector selects an APIVersioned field of an object."
     apiVersion: str
     "Version of the schema the FieldPath is written in terms of, defaults to \"v1\"."
     fieldPath: str
     "Path of the field to select in the specified API version."
+
 
 class ObjectReference(TypedDict, total=False):
     "ObjectReference contains enough information to let you inspect or modify the referred object."
@@ -1256,6 +1367,7 @@ class ObjectReference(TypedDict, total=False):
     uid: str
     "UID of the referent."
 
+
 class PersistentVolume(TypedDict, total=False):
     "PersistentVolume (PV) is a storage resource provisioned by an administrator."
     apiVersion: Required[Literal["v1"]]
@@ -1269,6 +1381,7 @@ class PersistentVolume(TypedDict, total=False):
     status: PersistentVolumeStatus
     "status represents the current information/status for the persistent volume."
 
+
 class PersistentVolumeClaim(TypedDict, total=False):
     "PersistentVolumeClaim is a user's request for and claim to a persistent volume"
     apiVersion: Required[Literal["v1"]]
@@ -1281,6 +1394,7 @@ class PersistentVolumeClaim(TypedDict, total=False):
     "spec defines the desired characteristics of a volume requested by a pod author."
     status: PersistentVolumeClaimStatus
     "status represents the current information/status of a persistent volume claim."
+
 
 class PersistentVolumeClaimCondition(TypedDict, total=False):
     "PersistentVolumeClaimCondition contains details about state of pvc"
@@ -1296,6 +1410,7 @@ class PersistentVolumeClaimCondition(TypedDict, total=False):
     "Status is the status of the condition."
     type: str
     "Type is the type of the condition."
+
 
 class PersistentVolumeClaimSpec(TypedDict, total=False):
     "PersistentVolumeClaimSpec describes the common attributes of storage devices and allows a Source for provider-specific attributes"
@@ -1318,6 +1433,7 @@ class PersistentVolumeClaimSpec(TypedDict, total=False):
     volumeName: str
     "volumeName is the binding reference to the PersistentVolume backing this claim."
 
+
 class PersistentVolumeClaimStatus(TypedDict, total=False):
     "PersistentVolumeClaimStatus is the current status of a persistent volume claim."
     accessModes: list[str]
@@ -1337,6 +1453,7 @@ class PersistentVolumeClaimStatus(TypedDict, total=False):
     phase: str
     "phase represents the current phase of PersistentVolumeClaim."
 
+
 class PersistentVolumeClaimTemplate(TypedDict, total=False):
     "PersistentVolumeClaimTemplate is used to produce PersistentVolumeClaim objects as part of an EphemeralVolumeSource."
     metadata: ObjectMeta
@@ -1344,12 +1461,14 @@ class PersistentVolumeClaimTemplate(TypedDict, total=False):
     spec: PersistentVolumeClaimSpec
     "The specification for the PersistentVolumeClaim."
 
+
 class PersistentVolumeClaimVolumeSource(TypedDict, total=False):
     "PersistentVolumeClaimVolumeSource references the user's PVC in the same namespace."
     claimName: str
     "claimName is the name of a PersistentVolumeClaim in the same namespace as the pod using this volume."
     readOnly: bool
     "readOnly Will force the ReadOnly setting in VolumeMounts."
+
 
 class PersistentVolumeSpec(TypedDict, total=False):
     "PersistentVolumeSpec is the specification of a persistent volume."
@@ -1416,6 +1535,7 @@ class PersistentVolumeSpec(TypedDict, total=False):
     vsphereVolume: VsphereVirtualDiskVolumeSource
     "vsphereVolume represents a vSphere volume attached and mounted on kubelets host machine."
 
+
 class PersistentVolumeStatus(TypedDict, total=False):
     "PersistentVolumeStatus is the current status of a persistent volume."
     lastPhaseTransitionTime: str
@@ -1427,12 +1547,14 @@ class PersistentVolumeStatus(TypedDict, total=False):
     reason: str
     "reason is a brief CamelCase string that describes any failure and is meant for machine parsing and tidy display in the CLI."
 
+
 class PhotonPersistentDiskVolumeSource(TypedDict, total=False):
     "Represents a Photon Controller persistent disk resource."
     fsType: str
     "fsType is the filesystem type to mount."
     pdID: str
     "pdID is the ID that identifies Photon Controller persistent disk"
+
 
 class Pod(TypedDict, total=False):
     "Pod is a collection of containers that can run on a host."
@@ -1447,12 +1569,14 @@ class Pod(TypedDict, total=False):
     status: PodStatus
     "Most recently observed status of the pod."
 
+
 class PodAffinity(TypedDict, total=False):
     "Pod affinity is a group of inter pod affinity scheduling rules."
     preferredDuringSchedulingIgnoredDuringExecution: list[WeightedPodAffinityTerm]
     "The scheduler will prefer to schedule pods to nodes that satisfy the affinity expressions specified by this field, but it may choose a node that violates one or more of the expressions."
     requiredDuringSchedulingIgnoredDuringExecution: list[PodAffinityTerm]
     "If the affinity requirements specified by this field are not met at scheduling time, the pod will not be scheduled onto the node."
+
 
 class PodAffinityTerm(TypedDict, total=False):
     "Defines a set of pods (namely those matching the labelSelector relative to the given namespace(s)) that this pod should be co-located (affinity) or not co-located (anti-affinity) with, where co-located is defined as running on a node whose value of the label with key <topologyKey> matches that of any node on which a pod of the set of pods is running"
@@ -1469,12 +1593,14 @@ class PodAffinityTerm(TypedDict, total=False):
     topologyKey: str
     "This pod should be co-located (affinity) or not co-located (anti-affinity) with the pods matching the labelSelector in the specified namespaces, where co-located is defined as running on a node whose value of the label with key topologyKey matches that of any node on which any of the selected pods is running."
 
+
 class PodAntiAffinity(TypedDict, total=False):
     "Pod anti affinity is a group of inter pod anti affinity scheduling rules."
     preferredDuringSchedulingIgnoredDuringExecution: list[WeightedPodAffinityTerm]
     "The scheduler will prefer to schedule pods to nodes that satisfy the anti-affinity expressions specified by this field, but it may choose a node that violates one or more of the expressions."
     requiredDuringSchedulingIgnoredDuringExecution: list[PodAffinityTerm]
     "If the anti-affinity requirements specified by this field are not met at scheduling time, the pod will not be scheduled onto the node."
+
 
 class PodCertificateProjection(TypedDict, total=False):
     "PodCertificateProjection provides a private key and X.509 certificate in the pod filesystem."
@@ -1493,6 +1619,7 @@ class PodCertificateProjection(TypedDict, total=False):
     userAnnotations: dict[str, str]
     "userAnnotations allow pod authors to pass additional information to the signer implementation."
 
+
 class PodCondition(TypedDict, total=False):
     "PodCondition contains details for the current condition of this pod."
     lastProbeTime: str
@@ -1510,6 +1637,7 @@ class PodCondition(TypedDict, total=False):
     type: str
     "Type is the type of the condition."
 
+
 class PodDNSConfig(TypedDict, total=False):
     "PodDNSConfig defines the DNS parameters of a pod in addition to those generated from DNSPolicy."
     nameservers: list[str]
@@ -1519,12 +1647,14 @@ class PodDNSConfig(TypedDict, total=False):
     searches: list[str]
     "A list of DNS search domains for host-name lookup."
 
+
 class PodDNSConfigOption(TypedDict, total=False):
     "PodDNSConfigOption defines DNS resolver options of a pod."
     name: str
     "Name is this DNS resolver option's name."
     value: str
     "Value is this DNS resolver option's value."
+
 
 class PodExtendedResourceClaimStatus(TypedDict, total=False):
     "PodExtendedResourceClaimStatus is stored in the PodStatus for the extended resource requests backed by DRA. It stores the generated name for the corresponding special ResourceClaim created by the scheduler."
@@ -1533,20 +1663,24 @@ class PodExtendedResourceClaimStatus(TypedDict, total=False):
     resourceClaimName: str
     "ResourceClaimName is the name of the ResourceClaim that was generated for the Pod in the namespace of the Pod."
 
+
 class PodIP(TypedDict, total=False):
     "PodIP represents a single IP address allocated to the pod."
     ip: str
     "IP is the IP address assigned to the pod"
+
 
 class PodOS(TypedDict, total=False):
     "PodOS defines the OS parameters of a pod."
     name: str
     "Name is the name of the operating system."
 
+
 class PodReadinessGate(TypedDict, total=False):
     "PodReadinessGate contains the reference to a pod condition"
     conditionType: str
     "ConditionType refers to a condition in the pod's condition list with matching type."
+
 
 class PodResourceClaim(TypedDict, total=False):
     "PodResourceClaim references exactly one ResourceClaim, either directly or by naming a ResourceClaimTemplate which is then turned into a ResourceClaim for the pod."
@@ -1557,6 +1691,7 @@ class PodResourceClaim(TypedDict, total=False):
     resourceClaimTemplateName: str
     "ResourceClaimTemplateName is the name of a ResourceClaimTemplate object in the same namespace as this pod."
 
+
 class PodResourceClaimStatus(TypedDict, total=False):
     "PodResourceClaimStatus is stored in the PodStatus for each PodResourceClaim which references a ResourceClaimTemplate."
     name: str
@@ -1564,15 +1699,18 @@ class PodResourceClaimStatus(TypedDict, total=False):
     resourceClaimName: str
     "ResourceClaimName is the name of the ResourceClaim that was generated for the Pod in the namespace of the Pod."
 
+
 class PodSchedulingGate(TypedDict, total=False):
     "PodSchedulingGate is associated to a Pod to guard its scheduling."
     name: str
     "Name of the scheduling gate."
 
+
 class PodSchedulingGroup(TypedDict, total=False):
     "PodSchedulingGroup identifies the runtime scheduling group instance that a Pod belongs to."
     podGroupName: str
     "PodGroupName specifies the name of the standalone PodGroup object that represents the runtime instance of this group."
+
 
 class PodSecurityContext(TypedDict, total=False):
     "PodSecurityContext holds pod-level security attributes and common container settings."
@@ -1602,6 +1740,7 @@ class PodSecurityContext(TypedDict, total=False):
     "Sysctls hold a list of namespaced sysctls used for the pod."
     windowsOptions: WindowsSecurityContextOptions
     "The Windows specific settings applied to all containers."
+
 
 class PodSpec(TypedDict, total=False):
     "PodSpec is a description of a pod."
@@ -1690,6 +1829,7 @@ class PodSpec(TypedDict, total=False):
     volumes: list[Volume]
     "List of volumes that can be mounted by containers belonging to the pod."
 
+
 class PodStatus(TypedDict, total=False):
     "PodStatus represents information about the status of a pod."
     allocatedResources: dict[str, str | float]
@@ -1735,6 +1875,7 @@ class PodStatus(TypedDict, total=False):
     startTime: str
     "RFC 3339 date and time at which the object was acknowledged by the Kubelet."
 
+
 class PodTemplate(TypedDict, total=False):
     "PodTemplate describes a template for creating copies of a predefined pod."
     apiVersion: Required[Literal["v1"]]
@@ -1746,12 +1887,14 @@ class PodTemplate(TypedDict, total=False):
     template: PodTemplateSpec
     "Template defines the pods that will be created from this pod template."
 
+
 class PodTemplateSpec(TypedDict, total=False):
     "PodTemplateSpec describes the data a pod should have when created from a template"
     metadata: ObjectMeta
     "Standard object's metadata."
     spec: PodSpec
     "Specification of the desired behavior of the pod."
+
 
 class PortStatus(TypedDict, total=False):
     "PortStatus represents the error condition of a service port"
@@ -1762,6 +1905,7 @@ class PortStatus(TypedDict, total=False):
     protocol: str
     "Protocol is the protocol of the service port of which status is recorded here The supported values are: \"TCP\", \"UDP\", \"SCTP\""
 
+
 class PortworxVolumeSource(TypedDict, total=False):
     "PortworxVolumeSource represents a Portworx volume resource."
     fsType: str
@@ -1771,12 +1915,14 @@ class PortworxVolumeSource(TypedDict, total=False):
     volumeID: str
     "volumeID uniquely identifies a Portworx volume"
 
+
 class PreferredSchedulingTerm(TypedDict, total=False):
     "An empty preferred scheduling term matches all objects with implicit weight 0 (i.e."
     preference: NodeSelectorTerm
     "A node selector term, associated with the corresponding weight."
     weight: int
     "Weight associated with matching the corresponding nodeSelectorTerm, in the range 1-100."
+
 
 class Probe(TypedDict, total=False):
     "Probe describes a health check to be performed against a container to determine whether it is alive or ready to receive traffic."
@@ -1801,12 +1947,14 @@ class Probe(TypedDict, total=False):
     timeoutSeconds: int
     "Number of seconds after which the probe times out."
 
+
 class ProjectedVolumeSource(TypedDict, total=False):
     "Represents a projected volume source"
     defaultMode: int
     "defaultMode are the mode bits used to set permissions on created files by default."
     sources: list[VolumeProjection]
     "sources is the list of volume projections."
+
 
 class QuobyteVolumeSource(TypedDict, total=False):
     "Represents a Quobyte mount that lasts the lifetime of a pod."
@@ -1822,6 +1970,7 @@ class QuobyteVolumeSource(TypedDict, total=False):
     "user to map volume access to Defaults to serivceaccount user"
     volume: str
     "volume is a string that references an already created Quobyte volume by name."
+
 
 class RBDPersistentVolumeSource(TypedDict, total=False):
     "Represents a Rados Block Device mount that lasts the lifetime of a pod."
@@ -1842,6 +1991,7 @@ class RBDPersistentVolumeSource(TypedDict, total=False):
     user: str
     "user is the rados user name."
 
+
 class RBDVolumeSource(TypedDict, total=False):
     "Represents a Rados Block Device mount that lasts the lifetime of a pod."
     fsType: str
@@ -1861,6 +2011,7 @@ class RBDVolumeSource(TypedDict, total=False):
     user: str
     "user is the rados user name."
 
+
 class ReplicationController(TypedDict, total=False):
     "ReplicationController represents the configuration of a replication controller."
     apiVersion: Required[Literal["v1"]]
@@ -1873,6 +2024,7 @@ class ReplicationController(TypedDict, total=False):
     "Spec defines the specification of the desired behavior of the replication controller."
     status: ReplicationControllerStatus
     "Status is the most recently observed status of the replication controller."
+
 
 class ReplicationControllerCondition(TypedDict, total=False):
     "ReplicationControllerCondition describes the state of a replication controller at a certain point."
@@ -1887,6 +2039,7 @@ class ReplicationControllerCondition(TypedDict, total=False):
     type: str
     "Type of replication controller condition."
 
+
 class ReplicationControllerSpec(TypedDict, total=False):
     "ReplicationControllerSpec is the specification of a replication controller."
     minReadySeconds: int
@@ -1897,6 +2050,7 @@ class ReplicationControllerSpec(TypedDict, total=False):
     "Selector is a label query over pods that should match the Replicas count."
     template: PodTemplateSpec
     "Template is the object that describes the pod that will be created if insufficient replicas are detected."
+
 
 class ReplicationControllerStatus(TypedDict, total=False):
     "ReplicationControllerStatus represents the current status of a replication controller."
@@ -1913,12 +2067,14 @@ class ReplicationControllerStatus(TypedDict, total=False):
     replicas: int
     "Replicas is the most recently observed number of replicas."
 
+
 class ResourceClaim(TypedDict, total=False):
     "ResourceClaim references one entry in PodSpec.ResourceClaims."
     name: str
     "Name must match the name of one entry in pod.spec.resourceClaims of the Pod where this field is used."
     request: str
     "Request is the name chosen for a request in the referenced claim."
+
 
 class ResourceFieldSelector(TypedDict, total=False):
     "ResourceFieldSelector represents container resources (cpu, memory) and their output format"
@@ -1929,6 +2085,7 @@ class ResourceFieldSelector(TypedDict, total=False):
     resource: str
     "Required: resource to select"
 
+
 class ResourceHealth(TypedDict, total=False):
     "ResourceHealth represents the health of a resource."
     health: str
@@ -1937,6 +2094,7 @@ class ResourceHealth(TypedDict, total=False):
     "Message provides human-readable context for Health (e.g."
     resourceID: str
     "ResourceID is the unique identifier of the resource."
+
 
 class ResourceQuota(TypedDict, total=False):
     "ResourceQuota sets aggregate quota restrictions enforced per namespace"
@@ -1951,6 +2109,7 @@ class ResourceQuota(TypedDict, total=False):
     status: ResourceQuotaStatus
     "Status defines the actual enforced quota and its current usage."
 
+
 class ResourceQuotaSpec(TypedDict, total=False):
     "ResourceQuotaSpec defines the desired hard limits to enforce for Quota."
     hard: dict[str, str | float]
@@ -1960,12 +2119,14 @@ class ResourceQuotaSpec(TypedDict, total=False):
     scopes: list[str]
     "A collection of filters that must match each object tracked by a quota."
 
+
 class ResourceQuotaStatus(TypedDict, total=False):
     "ResourceQuotaStatus defines the enforced hard limits and observed use."
     hard: dict[str, str | float]
     "Hard is the set of enforced hard limits for each named resource."
     used: dict[str, str | float]
     "Used is the current observed total usage of the resource in the namespace."
+
 
 class ResourceRequirements(TypedDict, total=False):
     "ResourceRequirements describes the compute resource requirements."
@@ -1976,12 +2137,14 @@ class ResourceRequirements(TypedDict, total=False):
     requests: dict[str, str | float]
     "Requests describes the minimum amount of compute resources required."
 
+
 class ResourceStatus(TypedDict, total=False):
     "ResourceStatus represents the status of a single resource allocated to a Pod."
     name: str
     "Name of the resource."
     resources: list[ResourceHealth]
     "List of unique resources health."
+
 
 class SELinuxOptions(TypedDict, total=False):
     "SELinuxOptions are the labels to be applied to the container"
@@ -1993,6 +2156,7 @@ class SELinuxOptions(TypedDict, total=False):
     "Type is a SELinux type label that applies to the container."
     user: str
     "User is a SELinux user label that applies to the container."
+
 
 class ScaleIOPersistentVolumeSource(TypedDict, total=False):
     "ScaleIOPersistentVolumeSource represents a persistent ScaleIO volume"
@@ -2017,6 +2181,7 @@ class ScaleIOPersistentVolumeSource(TypedDict, total=False):
     volumeName: str
     "volumeName is the name of a volume already created in the ScaleIO system that is associated with this volume source."
 
+
 class ScaleIOVolumeSource(TypedDict, total=False):
     "ScaleIOVolumeSource represents a persistent ScaleIO volume"
     fsType: str
@@ -2040,10 +2205,12 @@ class ScaleIOVolumeSource(TypedDict, total=False):
     volumeName: str
     "volumeName is the name of a volume already created in the ScaleIO system that is associated with this volume source."
 
+
 class ScopeSelector(TypedDict, total=False):
     "A scope selector represents the AND of the selectors represented by the scoped-resource selector requirements."
     matchExpressions: list[ScopedResourceSelectorRequirement]
     "A list of scope selector requirements by scope of the resources."
+
 
 class ScopedResourceSelectorRequirement(TypedDict, total=False):
     "A scoped-resource selector requirement is a selector that contains values, a scope name, and an operator that relates the scope name and values."
@@ -2054,12 +2221,14 @@ class ScopedResourceSelectorRequirement(TypedDict, total=False):
     values: list[str]
     "An array of string values."
 
+
 class SeccompProfile(TypedDict, total=False):
     "SeccompProfile defines a pod/container's seccomp profile settings."
     localhostProfile: str
     "localhostProfile indicates a profile defined in a file on the node should be used."
     type: str
     "type indicates which kind of seccomp profile will be applied."
+
 
 class Secret(TypedDict, total=False):
     "Secret holds secret data of a certain type."
@@ -2078,12 +2247,14 @@ class Secret(TypedDict, total=False):
     type: str
     "Used to facilitate programmatic handling of secret data."
 
+
 class SecretEnvSource(TypedDict, total=False):
     "SecretEnvSource selects a Secret to populate the environment variables with."
     name: str
     "Name of the referent."
     optional: bool
     "Specify whether the Secret must be defined"
+
 
 class SecretKeySelector(TypedDict, total=False):
     "SecretKeySelector selects a key of a Secret."
@@ -2094,6 +2265,7 @@ class SecretKeySelector(TypedDict, total=False):
     optional: bool
     "Specify whether the Secret or its key must be defined"
 
+
 class SecretProjection(TypedDict, total=False):
     "Adapts a secret into a projected volume."
     items: list[KeyToPath]
@@ -2103,12 +2275,14 @@ class SecretProjection(TypedDict, total=False):
     optional: bool
     "optional field specify whether the Secret or its key must be defined"
 
+
 class SecretReference(TypedDict, total=False):
     "SecretReference represents a Secret Reference."
     name: str
     "name is unique within a namespace to reference a secret resource."
     namespace: str
     "namespace defines the space within which the secret name must be unique."
+
 
 class SecretVolumeSource(TypedDict, total=False):
     "Adapts a Secret into a volume."
@@ -2120,6 +2294,7 @@ class SecretVolumeSource(TypedDict, total=False):
     "optional field specify whether the Secret or its keys must be defined"
     secretName: str
     "secretName is the name of the secret in the pod's namespace to use."
+
 
 class SecurityContext(TypedDict, total=False):
     "SecurityContext holds security configuration that will be applied to a container."
@@ -2148,6 +2323,7 @@ class SecurityContext(TypedDict, total=False):
     windowsOptions: WindowsSecurityContextOptions
     "The Windows specific settings applied to all containers."
 
+
 class Service(TypedDict, total=False):
     "Service is a named abstraction of software service (for example, mysql) consisting of local port (for example 3306) that the proxy listens on, and the selector that determines which pods will answer requests sent through the proxy."
     apiVersion: Required[Literal["v1"]]
@@ -2160,6 +2336,7 @@ class Service(TypedDict, total=False):
     "Spec defines the behavior of a service."
     status: ServiceStatus
     "Most recently observed status of the service."
+
 
 class ServiceAccount(TypedDict, total=False):
     "ServiceAccount binds together: * a name, understood by users, and perhaps by peripheral systems, for an identity * a principal that can be authenticated and authorized * a set of secrets"
@@ -2176,6 +2353,7 @@ class ServiceAccount(TypedDict, total=False):
     secrets: list[ObjectReference]
     "Secrets is a list of the secrets in the same namespace that pods running using this ServiceAccount are allowed to use."
 
+
 class ServiceAccountTokenProjection(TypedDict, total=False):
     "ServiceAccountTokenProjection represents a projected service account token volume."
     audience: str
@@ -2184,6 +2362,7 @@ class ServiceAccountTokenProjection(TypedDict, total=False):
     "expirationSeconds is the requested duration of validity of the service account token."
     path: str
     "path is the path relative to the mount point of the file to project the token into."
+
 
 class ServicePort(TypedDict, total=False):
     "ServicePort contains information on service's port."
@@ -2199,6 +2378,7 @@ class ServicePort(TypedDict, total=False):
     "The IP protocol for this port."
     targetPort: int | str
     "Number or name of the port to access on the pods targeted by the service."
+
 
 class ServiceSpec(TypedDict, total=False):
     "ServiceSpec describes the attributes that a user creates on a service."
@@ -2243,6 +2423,7 @@ class ServiceSpec(TypedDict, total=False):
     type: str
     "type determines how the Service is exposed."
 
+
 class ServiceStatus(TypedDict, total=False):
     "ServiceStatus represents the current status of a service."
     conditions: list[Condition]
@@ -2250,15 +2431,18 @@ class ServiceStatus(TypedDict, total=False):
     loadBalancer: LoadBalancerStatus
     "LoadBalancer contains the current status of the load-balancer, if one is present."
 
+
 class SessionAffinityConfig(TypedDict, total=False):
     "SessionAffinityConfig represents the configurations of session affinity."
     clientIP: ClientIPConfig
     "clientIP contains the configurations of Client IP based session affinity."
 
+
 class SleepAction(TypedDict, total=False):
     "SleepAction describes a \"sleep\" action."
     seconds: int
     "Seconds is the number of seconds to sleep."
+
 
 class StorageOSPersistentVolumeSource(TypedDict, total=False):
     "Represents a StorageOS persistent volume resource."
@@ -2273,6 +2457,7 @@ class StorageOSPersistentVolumeSource(TypedDict, total=False):
     volumeNamespace: str
     "volumeNamespace specifies the scope of the volume within StorageOS.  If no namespace is specified then the Pod's namespace will be used."
 
+
 class StorageOSVolumeSource(TypedDict, total=False):
     "Represents a StorageOS persistent volume resource."
     fsType: str
@@ -2286,6 +2471,7 @@ class StorageOSVolumeSource(TypedDict, total=False):
     volumeNamespace: str
     "volumeNamespace specifies the scope of the volume within StorageOS.  If no namespace is specified then the Pod's namespace will be used."
 
+
 class Sysctl(TypedDict, total=False):
     "Sysctl defines a kernel parameter to be set"
     name: str
@@ -2293,12 +2479,14 @@ class Sysctl(TypedDict, total=False):
     value: str
     "Value of a property to set"
 
+
 class TCPSocketAction(TypedDict, total=False):
     "TCPSocketAction describes an action based on opening a socket"
     host: str
     "Optional: Host name to connect to, defaults to the pod IP."
     port: int | str
     "Number or name of the port to access on the container."
+
 
 class Taint(TypedDict, total=False):
     "The node this Taint is attached to has the \"effect\" on any pod that does not tolerate the Taint."
@@ -2310,6 +2498,7 @@ class Taint(TypedDict, total=False):
     "TimeAdded represents the time at which the taint was added."
     value: str
     "The taint value corresponding to the taint key."
+
 
 class Toleration(TypedDict, total=False):
     "The pod this Toleration is attached to tolerates any taint that matches the triple <key,value,effect> using the matching operator <operator>."
@@ -2324,6 +2513,7 @@ class Toleration(TypedDict, total=False):
     value: str
     "Value is the taint value the toleration matches to."
 
+
 class TopologySelectorLabelRequirement(TypedDict, total=False):
     "A topology selector requirement is a selector that matches given label."
     key: str
@@ -2331,10 +2521,12 @@ class TopologySelectorLabelRequirement(TypedDict, total=False):
     values: list[str]
     "An array of string values."
 
+
 class TopologySelectorTerm(TypedDict, total=False):
     "A topology selector term represents the result of label queries."
     matchLabelExpressions: list[TopologySelectorLabelRequirement]
     "A list of topology selector requirements by labels."
+
 
 class TopologySpreadConstraint(TypedDict, total=False):
     "TopologySpreadConstraint specifies how to spread matching pods among the given topology."
@@ -2355,6 +2547,7 @@ class TopologySpreadConstraint(TypedDict, total=False):
     whenUnsatisfiable: str
     "WhenUnsatisfiable indicates how to deal with a pod if it doesn't satisfy the spread constraint."
 
+
 class TypedLocalObjectReference(TypedDict, total=False):
     "TypedLocalObjectReference contains enough information to let you locate the typed referenced object inside the same namespace."
     apiGroup: str
@@ -2363,6 +2556,7 @@ class TypedLocalObjectReference(TypedDict, total=False):
     "Kind is the type of resource being referenced"
     name: str
     "Name is the name of resource being referenced"
+
 
 class TypedObjectReference(TypedDict, total=False):
     "TypedObjectReference contains enough information to let you locate the typed referenced object"
@@ -2374,6 +2568,7 @@ class TypedObjectReference(TypedDict, total=False):
     "Name is the name of resource being referenced"
     namespace: str
     "Namespace is the namespace of resource being referenced Note that when a namespace is specified, a gateway.networking.k8s.io/ReferenceGrant object is required in the referent namespace to allow that namespace's owner to accept the reference."
+
 
 class Volume(TypedDict, total=False):
     "Volume represents a named volume in a pod that may be accessed by any container in the pod."
@@ -2440,12 +2635,14 @@ class Volume(TypedDict, total=False):
     vsphereVolume: VsphereVirtualDiskVolumeSource
     "vsphereVolume represents a vSphere volume attached and mounted on kubelets host machine."
 
+
 class VolumeDevice(TypedDict, total=False):
     "volumeDevice describes a mapping of a raw block device within a container."
     devicePath: str
     "devicePath is the path inside of the container that the device will be mapped to."
     name: str
     "name must match the name of a persistentVolumeClaim in the pod"
+
 
 class VolumeMount(TypedDict, total=False):
     "VolumeMount describes a mounting of a Volume within a container."
@@ -2464,6 +2661,7 @@ class VolumeMount(TypedDict, total=False):
     subPathExpr: str
     "Expanded path within the volume from which the container's volume should be mounted."
 
+
 class VolumeMountStatus(TypedDict, total=False):
     "VolumeMountStatus shows status of volume mounts."
     mountPath: str
@@ -2477,10 +2675,12 @@ class VolumeMountStatus(TypedDict, total=False):
     volumeStatus: VolumeStatus
     "volumeStatus represents volume-type-specific status about the mounted volume."
 
+
 class VolumeNodeAffinity(TypedDict, total=False):
     "VolumeNodeAffinity defines constraints that limit what nodes this volume can be accessed from."
     required: NodeSelector
     "required specifies hard node constraints that must be met."
+
 
 class VolumeProjection(TypedDict, total=False):
     "Projection that may be projected along with other supported volume types."
@@ -2497,6 +2697,7 @@ class VolumeProjection(TypedDict, total=False):
     serviceAccountToken: ServiceAccountTokenProjection
     "serviceAccountToken is information about the serviceAccountToken data to project"
 
+
 class VolumeResourceRequirements(TypedDict, total=False):
     "VolumeResourceRequirements describes the storage resource requirements for a volume."
     limits: dict[str, str | float]
@@ -2504,10 +2705,12 @@ class VolumeResourceRequirements(TypedDict, total=False):
     requests: dict[str, str | float]
     "Requests describes the minimum amount of compute resources required."
 
+
 class VolumeStatus(TypedDict, total=False):
     "VolumeStatus represents the status of a mounted volume."
     image: ImageVolumeStatus
     "image represents an OCI object (a container image or artifact) pulled and mounted on the kubelet's host machine."
+
 
 class VsphereVirtualDiskVolumeSource(TypedDict, total=False):
     "Represents a vSphere volume resource."
@@ -2520,12 +2723,14 @@ class VsphereVirtualDiskVolumeSource(TypedDict, total=False):
     volumePath: str
     "volumePath is the path that identifies vSphere volume vmdk"
 
+
 class WeightedPodAffinityTerm(TypedDict, total=False):
     "The weights of all of the matched WeightedPodAffinityTerm fields are added per-node to find the most preferred node(s)"
     podAffinityTerm: PodAffinityTerm
     "Required."
     weight: int
     "weight associated with matching the corresponding podAffinityTerm, in the range 1-100."
+
 
 class WindowsSecurityContextOptions(TypedDict, total=False):
     "WindowsSecurityContextOptions contain Windows-specific options and credentials."

@@ -1,4 +1,4 @@
-"""Types of discovery/v1, made by tools/builtin_types.py."""
+"""Types of discovery/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -24,6 +24,7 @@ class Endpoint(TypedDict, total=False):
     zone: str
     "zone is the name of the Zone this endpoint exists in."
 
+
 class EndpointConditions(TypedDict, total=False):
     "EndpointConditions represents the current condition of an endpoint."
     ready: bool
@@ -33,12 +34,14 @@ class EndpointConditions(TypedDict, total=False):
     terminating: bool
     "terminating indicates that this endpoint is terminating."
 
+
 class EndpointHints(TypedDict, total=False):
     "EndpointHints provides hints describing how an endpoint should be consumed."
     forNodes: list[ForNode]
     "forNodes indicates the node(s) this endpoint should be consumed by when using topology aware routing."
     forZones: list[ForZone]
     "forZones indicates the zone(s) this endpoint should be consumed by when using topology aware routing."
+
 
 class EndpointPort(TypedDict, total=False):
     "EndpointPort represents a Port used by an EndpointSlice"
@@ -50,6 +53,7 @@ class EndpointPort(TypedDict, total=False):
     "port represents the port number of the endpoint."
     protocol: str
     "protocol represents the IP protocol for this port."
+
 
 class EndpointSlice(TypedDict, total=False):
     "EndpointSlice represents a set of service endpoints."
@@ -66,10 +70,12 @@ class EndpointSlice(TypedDict, total=False):
     ports: list[EndpointPort]
     "ports specifies the list of network ports exposed by each endpoint in this slice."
 
+
 class ForNode(TypedDict, total=False):
     "ForNode provides information about which nodes should consume this endpoint."
     name: str
     "name represents the name of the node."
+
 
 class ForZone(TypedDict, total=False):
     "ForZone provides information about which zones should consume this endpoint."

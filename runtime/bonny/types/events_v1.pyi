@@ -1,4 +1,4 @@
-"""Types of events/v1, made by tools/builtin_types.py."""
+"""Types of events/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -41,6 +41,7 @@ class Event(TypedDict, total=False):
     "series is data about the Event series this event represents or nil if it's a singleton Event."
     type: str
     "type is the type of this event (Normal, Warning), new types could be added in the future."
+
 
 class EventSeries(TypedDict, total=False):
     "EventSeries contain information on series of events, i.e."

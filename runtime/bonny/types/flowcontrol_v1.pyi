@@ -1,4 +1,4 @@
-"""Types of flowcontrol/v1, made by tools/builtin_types.py."""
+"""Types of flowcontrol/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -11,10 +11,12 @@ class ExemptPriorityLevelConfiguration(TypedDict, total=False):
     nominalConcurrencyShares: int
     "`nominalConcurrencyShares` (NCS) contributes to the computation of the NominalConcurrencyLimit (NominalCL) of this level."
 
+
 class FlowDistinguisherMethod(TypedDict, total=False):
     "FlowDistinguisherMethod specifies the method of a flow distinguisher."
     type: str
     "`type` is the type of flow distinguisher method The supported types are \"ByUser\" and \"ByNamespace\"."
+
 
 class FlowSchema(TypedDict, total=False):
     "FlowSchema defines the schema of a group of flows."
@@ -29,6 +31,7 @@ class FlowSchema(TypedDict, total=False):
     status: FlowSchemaStatus
     "`status` is the current status of a FlowSchema."
 
+
 class FlowSchemaCondition(TypedDict, total=False):
     "FlowSchemaCondition describes conditions for a FlowSchema."
     lastTransitionTime: str
@@ -42,6 +45,7 @@ class FlowSchemaCondition(TypedDict, total=False):
     type: str
     "`type` is the type of the condition."
 
+
 class FlowSchemaSpec(TypedDict, total=False):
     "FlowSchemaSpec describes how the FlowSchema's specification looks like."
     distinguisherMethod: FlowDistinguisherMethod
@@ -53,15 +57,18 @@ class FlowSchemaSpec(TypedDict, total=False):
     rules: list[PolicyRulesWithSubjects]
     "`rules` describes which requests will match this flow schema."
 
+
 class FlowSchemaStatus(TypedDict, total=False):
     "FlowSchemaStatus represents the current state of a FlowSchema."
     conditions: list[FlowSchemaCondition]
     "`conditions` is a list of the current states of FlowSchema."
 
+
 class GroupSubject(TypedDict, total=False):
     "GroupSubject holds detailed information for group-kind subject."
     name: str
     "name is the user group that matches, or \"*\" to match all user groups."
+
 
 class LimitResponse(TypedDict, total=False):
     "LimitResponse defines how to handle requests that can not be executed right now."
@@ -69,6 +76,7 @@ class LimitResponse(TypedDict, total=False):
     "`queuing` holds the configuration parameters for queuing."
     type: str
     "`type` is \"Queue\" or \"Reject\"."
+
 
 class LimitedPriorityLevelConfiguration(TypedDict, total=False):
     "LimitedPriorityLevelConfiguration specifies how to handle requests that are subject to limits."
@@ -81,12 +89,14 @@ class LimitedPriorityLevelConfiguration(TypedDict, total=False):
     nominalConcurrencyShares: int
     "`nominalConcurrencyShares` (NCS) contributes to the computation of the NominalConcurrencyLimit (NominalCL) of this level."
 
+
 class NonResourcePolicyRule(TypedDict, total=False):
     "NonResourcePolicyRule is a predicate that matches non-resource requests according to their verb and the target non-resource URL. A NonResourcePolicyRule matches a request if and only if both (a) at least one member of verbs matches the request and (b) at least one member of nonResourceURLs matches the request."
     nonResourceURLs: list[str]
     "`nonResourceURLs` is a set of url prefixes that a user should have access to and may not be empty."
     verbs: list[str]
     "`verbs` is a list of matching verbs and may not be empty."
+
 
 class PolicyRulesWithSubjects(TypedDict, total=False):
     "PolicyRulesWithSubjects prescribes a test that applies to a request to an apiserver."
@@ -96,6 +106,7 @@ class PolicyRulesWithSubjects(TypedDict, total=False):
     "`resourceRules` is a slice of ResourcePolicyRules that identify matching requests according to their verb and the target resource."
     subjects: list[Subject]
     "subjects is the list of normal user, serviceaccount, or group that this rule cares about."
+
 
 class PriorityLevelConfiguration(TypedDict, total=False):
     "PriorityLevelConfiguration represents the configuration of a priority level."
@@ -110,6 +121,7 @@ class PriorityLevelConfiguration(TypedDict, total=False):
     status: PriorityLevelConfigurationStatus
     "`status` is the current status of a \"request-priority\"."
 
+
 class PriorityLevelConfigurationCondition(TypedDict, total=False):
     "PriorityLevelConfigurationCondition defines the condition of priority level."
     lastTransitionTime: str
@@ -123,10 +135,12 @@ class PriorityLevelConfigurationCondition(TypedDict, total=False):
     type: str
     "`type` is the type of the condition."
 
+
 class PriorityLevelConfigurationReference(TypedDict, total=False):
     "PriorityLevelConfigurationReference contains information that points to the \"request-priority\" being used."
     name: str
     "`name` is the name of the priority level configuration being referenced Required."
+
 
 class PriorityLevelConfigurationSpec(TypedDict, total=False):
     "PriorityLevelConfigurationSpec specifies the configuration of a priority level."
@@ -137,10 +151,12 @@ class PriorityLevelConfigurationSpec(TypedDict, total=False):
     type: str
     "`type` indicates whether this priority level is subject to limitation on request execution."
 
+
 class PriorityLevelConfigurationStatus(TypedDict, total=False):
     "PriorityLevelConfigurationStatus represents the current state of a \"request-priority\"."
     conditions: list[PriorityLevelConfigurationCondition]
     "`conditions` is the current state of \"request-priority\"."
+
 
 class QueuingConfiguration(TypedDict, total=False):
     "QueuingConfiguration holds the configuration parameters for queuing"
@@ -150,6 +166,7 @@ class QueuingConfiguration(TypedDict, total=False):
     "`queueLengthLimit` is the maximum number of requests allowed to be waiting in a given queue of this priority level at a time; excess requests are rejected."
     queues: int
     "`queues` is the number of queues for this priority level."
+
 
 class ResourcePolicyRule(TypedDict, total=False):
     "ResourcePolicyRule is a predicate that matches some resource requests, testing the request's verb and the target resource."
@@ -164,12 +181,14 @@ class ResourcePolicyRule(TypedDict, total=False):
     verbs: list[str]
     "`verbs` is a list of matching verbs and may not be empty."
 
+
 class ServiceAccountSubject(TypedDict, total=False):
     "ServiceAccountSubject holds detailed information for service-account-kind subject."
     name: str
     "`name` is the name of matching ServiceAccount objects, or \"*\" to match regardless of name."
     namespace: str
     "`namespace` is the namespace of matching ServiceAccount objects."
+
 
 class Subject(TypedDict, total=False):
     "Subject matches the originator of a request, as identified by the request authentication system."
@@ -181,6 +200,7 @@ class Subject(TypedDict, total=False):
     "`serviceAccount` matches ServiceAccounts."
     user: UserSubject
     "`user` matches based on username."
+
 
 class UserSubject(TypedDict, total=False):
     "UserSubject holds detailed information for user-kind subject."

@@ -1,6 +1,7 @@
-"""Types of meta/v1, made by tools/builtin_types.py."""
+"""Types of meta/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Any, Required, TypedDict
+
 
 class Condition(TypedDict, total=False):
     "Condition contains details for one aspect of the current state of this API Resource."
@@ -16,6 +17,7 @@ class Condition(TypedDict, total=False):
     "status of the condition, one of True, False, Unknown."
     type: str
     "type of condition in CamelCase or in foo.example.com/CamelCase."
+
 
 class DeleteOptions(TypedDict, total=False):
     "DeleteOptions may be provided when deleting an API object."
@@ -36,6 +38,7 @@ class DeleteOptions(TypedDict, total=False):
     propagationPolicy: str
     "Whether and how garbage collection will be performed."
 
+
 class FieldSelectorRequirement(TypedDict, total=False):
     "FieldSelectorRequirement is a selector that contains values, a key, and an operator that relates the key and values."
     key: str
@@ -45,12 +48,14 @@ class FieldSelectorRequirement(TypedDict, total=False):
     values: list[str]
     "values is an array of string values."
 
+
 class LabelSelector(TypedDict, total=False):
     "A label selector is a label query over a set of resources."
     matchExpressions: list[LabelSelectorRequirement]
     "matchExpressions is a list of label selector requirements."
     matchLabels: dict[str, str]
     "matchLabels is a map of {key,value} pairs."
+
 
 class LabelSelectorRequirement(TypedDict, total=False):
     "A label selector requirement is a selector that contains values, a key, and an operator that relates the key and values."
@@ -60,6 +65,7 @@ class LabelSelectorRequirement(TypedDict, total=False):
     "operator represents a key's relationship to a set of values."
     values: list[str]
     "values is an array of string values."
+
 
 class ManagedFieldsEntry(TypedDict, total=False):
     "ManagedFieldsEntry is a workflow-id, a FieldSet and the group version of the resource that the fieldset applies to."
@@ -77,6 +83,7 @@ class ManagedFieldsEntry(TypedDict, total=False):
     "Subresource is the name of the subresource used to update that object, or empty string if the object was updated through the main resource."
     time: str
     "Time is the timestamp of when the ManagedFields entry was added."
+
 
 class NamedMeta(TypedDict, total=False):
     "ObjectMeta is metadata that all persisted resources must have, which includes all objects users must create."
@@ -111,6 +118,7 @@ class NamedMeta(TypedDict, total=False):
     uid: str
     "UID is the unique in time and space value for this object."
 
+
 class ObjectMeta(TypedDict, total=False):
     "ObjectMeta is metadata that all persisted resources must have, which includes all objects users must create."
     annotations: dict[str, str]
@@ -144,6 +152,7 @@ class ObjectMeta(TypedDict, total=False):
     uid: str
     "UID is the unique in time and space value for this object."
 
+
 class OwnerReference(TypedDict, total=False):
     "OwnerReference contains enough information to let you identify an owning object."
     apiVersion: str
@@ -158,6 +167,7 @@ class OwnerReference(TypedDict, total=False):
     "Name of the referent."
     uid: str
     "UID of the referent."
+
 
 class Preconditions(TypedDict, total=False):
     "Preconditions must be fulfilled before an operation (update, delete, etc.) is carried out."

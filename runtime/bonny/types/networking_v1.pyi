@@ -1,4 +1,4 @@
-"""Types of networking/v1, made by tools/builtin_types.py."""
+"""Types of networking/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -14,10 +14,12 @@ class HTTPIngressPath(TypedDict, total=False):
     pathType: str
     "pathType determines the interpretation of the path matching."
 
+
 class HTTPIngressRuleValue(TypedDict, total=False):
     "HTTPIngressRuleValue is a list of http selectors pointing to backends."
     paths: list[HTTPIngressPath]
     "paths is a collection of paths that map requests to backends."
+
 
 class IPAddress(TypedDict, total=False):
     "IPAddress represents a single IP of a single IP Family."
@@ -30,10 +32,12 @@ class IPAddress(TypedDict, total=False):
     spec: IPAddressSpec
     "spec is the desired state of the IPAddress."
 
+
 class IPAddressSpec(TypedDict, total=False):
     "IPAddressSpec describe the attributes in an IP Address."
     parentRef: ParentReference
     "ParentRef references the resource that an IPAddress is attached to."
+
 
 IPBlock = TypedDict(
     "IPBlock",
@@ -43,6 +47,7 @@ IPBlock = TypedDict(
     },
     total=False,
 )
+
 
 class Ingress(TypedDict, total=False):
     "Ingress is a collection of rules that allow inbound connections to reach the endpoints defined by a backend."
@@ -57,12 +62,14 @@ class Ingress(TypedDict, total=False):
     status: IngressStatus
     "status is the current state of the Ingress."
 
+
 class IngressBackend(TypedDict, total=False):
     "IngressBackend describes all endpoints for a given service and port."
     resource: TypedLocalObjectReference
     "resource is an ObjectRef to another Kubernetes resource in the namespace of the Ingress object."
     service: IngressServiceBackend
     "service references a service as a backend."
+
 
 class IngressClass(TypedDict, total=False):
     "IngressClass represents the class of the Ingress, referenced by the Ingress Spec."
@@ -74,6 +81,7 @@ class IngressClass(TypedDict, total=False):
     "Standard object's metadata."
     spec: IngressClassSpec
     "spec is the desired state of the IngressClass."
+
 
 class IngressClassParametersReference(TypedDict, total=False):
     "IngressClassParametersReference identifies an API object."
@@ -88,12 +96,14 @@ class IngressClassParametersReference(TypedDict, total=False):
     scope: str
     "scope represents if this refers to a cluster or namespace scoped resource."
 
+
 class IngressClassSpec(TypedDict, total=False):
     "IngressClassSpec provides information about the class of an Ingress."
     controller: str
     "controller refers to the name of the controller that should handle this class."
     parameters: IngressClassParametersReference
     "parameters is a link to a custom resource containing additional configuration for the controller."
+
 
 class IngressLoadBalancerIngress(TypedDict, total=False):
     "IngressLoadBalancerIngress represents the status of a load-balancer ingress point."
@@ -104,10 +114,12 @@ class IngressLoadBalancerIngress(TypedDict, total=False):
     ports: list[IngressPortStatus]
     "ports provides information about the ports exposed by this LoadBalancer."
 
+
 class IngressLoadBalancerStatus(TypedDict, total=False):
     "IngressLoadBalancerStatus represents the status of a load-balancer."
     ingress: list[IngressLoadBalancerIngress]
     "ingress is a list containing ingress points for the load-balancer."
+
 
 class IngressPortStatus(TypedDict, total=False):
     "IngressPortStatus represents the error condition of a service port"
@@ -118,11 +130,13 @@ class IngressPortStatus(TypedDict, total=False):
     protocol: str
     "protocol is the protocol of the ingress port."
 
+
 class IngressRule(TypedDict, total=False):
     "IngressRule represents the rules mapping the paths under a specified host to the related backend services."
     host: str
     "host is the fully qualified domain name of a network host, as defined by RFC 3986."
     http: HTTPIngressRuleValue
+
 
 class IngressServiceBackend(TypedDict, total=False):
     "IngressServiceBackend references a Kubernetes Service as a Backend."
@@ -130,6 +144,7 @@ class IngressServiceBackend(TypedDict, total=False):
     "name is the referenced service."
     port: ServiceBackendPort
     "port of the referenced service."
+
 
 class IngressSpec(TypedDict, total=False):
     "IngressSpec describes the Ingress the user wishes to exist."
@@ -142,10 +157,12 @@ class IngressSpec(TypedDict, total=False):
     tls: list[IngressTLS]
     "tls represents the TLS configuration."
 
+
 class IngressStatus(TypedDict, total=False):
     "IngressStatus describe the current state of the Ingress."
     loadBalancer: IngressLoadBalancerStatus
     "loadBalancer contains the current status of the load-balancer."
+
 
 class IngressTLS(TypedDict, total=False):
     "IngressTLS describes the transport layer security associated with an ingress."
@@ -153,6 +170,7 @@ class IngressTLS(TypedDict, total=False):
     "hosts is a list of hosts included in the TLS certificate."
     secretName: str
     "secretName is the name of the secret used to terminate TLS traffic on port 443."
+
 
 class NetworkPolicy(TypedDict, total=False):
     "NetworkPolicy describes what network traffic is allowed for a set of Pods"
@@ -165,12 +183,14 @@ class NetworkPolicy(TypedDict, total=False):
     spec: NetworkPolicySpec
     "spec represents the specification of the desired behavior for this NetworkPolicy."
 
+
 class NetworkPolicyEgressRule(TypedDict, total=False):
     "NetworkPolicyEgressRule describes a particular set of traffic that is allowed out of pods matched by a NetworkPolicySpec's podSelector."
     ports: list[NetworkPolicyPort]
     "ports is a list of destination ports for outgoing traffic."
     to: list[NetworkPolicyPeer]
     "to is a list of destinations for outgoing traffic of pods selected for this rule."
+
 
 NetworkPolicyIngressRule = TypedDict(
     "NetworkPolicyIngressRule",
@@ -181,6 +201,7 @@ NetworkPolicyIngressRule = TypedDict(
     total=False,
 )
 
+
 class NetworkPolicyPeer(TypedDict, total=False):
     "NetworkPolicyPeer describes a peer to allow traffic to/from."
     ipBlock: IPBlock
@@ -190,6 +211,7 @@ class NetworkPolicyPeer(TypedDict, total=False):
     podSelector: LabelSelector
     "podSelector is a label selector which selects pods."
 
+
 class NetworkPolicyPort(TypedDict, total=False):
     "NetworkPolicyPort describes a port to allow traffic on"
     endPort: int
@@ -198,6 +220,7 @@ class NetworkPolicyPort(TypedDict, total=False):
     "port represents the port on the given protocol."
     protocol: str
     "protocol represents the protocol (TCP, UDP, or SCTP) which traffic must match."
+
 
 class NetworkPolicySpec(TypedDict, total=False):
     "NetworkPolicySpec provides the specification of a NetworkPolicy"
@@ -210,6 +233,7 @@ class NetworkPolicySpec(TypedDict, total=False):
     policyTypes: list[str]
     "policyTypes is a list of rule types that the NetworkPolicy relates to."
 
+
 class ParentReference(TypedDict, total=False):
     "ParentReference describes a reference to a parent object."
     group: str
@@ -221,12 +245,14 @@ class ParentReference(TypedDict, total=False):
     resource: str
     "Resource is the resource of the object being referenced."
 
+
 class ServiceBackendPort(TypedDict, total=False):
     "ServiceBackendPort is the service port being referenced."
     name: str
     "name is the name of the port on the Service."
     number: int
     "number is the numerical port number (e.g."
+
 
 class ServiceCIDR(TypedDict, total=False):
     "ServiceCIDR defines a range of IP addresses using CIDR format (e.g."
@@ -241,10 +267,12 @@ class ServiceCIDR(TypedDict, total=False):
     status: ServiceCIDRStatus
     "status represents the current state of the ServiceCIDR. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status"
 
+
 class ServiceCIDRSpec(TypedDict, total=False):
     "ServiceCIDRSpec define the CIDRs the user wants to use for allocating ClusterIPs for Services."
     cidrs: list[str]
     "CIDRs defines the IP blocks in CIDR notation (e.g."
+
 
 class ServiceCIDRStatus(TypedDict, total=False):
     "ServiceCIDRStatus describes the current state of the ServiceCIDR."

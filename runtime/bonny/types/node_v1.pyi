@@ -1,4 +1,4 @@
-"""Types of node/v1, made by tools/builtin_types.py."""
+"""Types of node/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -9,6 +9,7 @@ class Overhead(TypedDict, total=False):
     "Overhead structure represents the resource overhead associated with running a pod."
     podFixed: dict[str, str | float]
     "podFixed represents the fixed resource overhead associated with running a pod."
+
 
 class RuntimeClass(TypedDict, total=False):
     "RuntimeClass defines a class of container runtime supported in the cluster."
@@ -24,6 +25,7 @@ class RuntimeClass(TypedDict, total=False):
     "overhead represents the resource overhead associated with running a pod for a given RuntimeClass."
     scheduling: Scheduling
     "scheduling holds the scheduling constraints to ensure that pods running with this RuntimeClass are scheduled to nodes that support it."
+
 
 class Scheduling(TypedDict, total=False):
     "Scheduling specifies the scheduling constraints for nodes supporting a RuntimeClass."

@@ -1,4 +1,4 @@
-"""Types of policy/v1, made by tools/builtin_types.py."""
+"""Types of policy/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -15,6 +15,7 @@ class Eviction(TypedDict, total=False):
     metadata: Required[NamedMeta]
     "ObjectMeta describes the pod that is being evicted."
 
+
 class PodDisruptionBudget(TypedDict, total=False):
     "PodDisruptionBudget is an object to define the max disruption that can be caused to a collection of pods"
     apiVersion: Required[Literal["policy/v1"]]
@@ -28,6 +29,7 @@ class PodDisruptionBudget(TypedDict, total=False):
     status: PodDisruptionBudgetStatus
     "Most recently observed status of the PodDisruptionBudget."
 
+
 class PodDisruptionBudgetSpec(TypedDict, total=False):
     "PodDisruptionBudgetSpec is a description of a PodDisruptionBudget."
     maxUnavailable: int | str
@@ -38,6 +40,7 @@ class PodDisruptionBudgetSpec(TypedDict, total=False):
     "Label query over pods whose evictions are managed by the disruption budget."
     unhealthyPodEvictionPolicy: str
     "UnhealthyPodEvictionPolicy defines the criteria for when unhealthy pods should be considered for eviction."
+
 
 class PodDisruptionBudgetStatus(TypedDict, total=False):
     "PodDisruptionBudgetStatus represents information about the status of a PodDisruptionBudget."

@@ -1,4 +1,4 @@
-"""Types of rbac/v1, made by tools/builtin_types.py."""
+"""Types of rbac/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -8,6 +8,7 @@ class AggregationRule(TypedDict, total=False):
     "AggregationRule describes how to locate ClusterRoles to aggregate into the ClusterRole"
     clusterRoleSelectors: list[LabelSelector]
     "ClusterRoleSelectors holds a list of selectors which will be used to find ClusterRoles and create the rules."
+
 
 class ClusterRole(TypedDict, total=False):
     "ClusterRole is a cluster level, logical grouping of PolicyRules that can be referenced as a unit by a RoleBinding or ClusterRoleBinding."
@@ -22,6 +23,7 @@ class ClusterRole(TypedDict, total=False):
     rules: list[PolicyRule]
     "Rules holds all the PolicyRules for this ClusterRole"
 
+
 class ClusterRoleBinding(TypedDict, total=False):
     "ClusterRoleBinding references a ClusterRole, but not contain it."
     apiVersion: Required[Literal["rbac.authorization.k8s.io/v1"]]
@@ -34,6 +36,7 @@ class ClusterRoleBinding(TypedDict, total=False):
     "RoleRef can only reference a ClusterRole in the global namespace."
     subjects: list[Subject]
     "Subjects holds references to the objects the role applies to."
+
 
 class PolicyRule(TypedDict, total=False):
     "PolicyRule holds information that describes a policy rule, but does not contain information about who the rule applies to or which namespace the rule applies to."
@@ -48,6 +51,7 @@ class PolicyRule(TypedDict, total=False):
     verbs: list[str]
     "Verbs is a list of Verbs that apply to ALL the ResourceKinds contained in this rule."
 
+
 class Role(TypedDict, total=False):
     "Role is a namespaced, logical grouping of PolicyRules that can be referenced as a unit by a RoleBinding."
     apiVersion: Required[Literal["rbac.authorization.k8s.io/v1"]]
@@ -58,6 +62,7 @@ class Role(TypedDict, total=False):
     "Standard object's metadata."
     rules: list[PolicyRule]
     "Rules holds all the PolicyRules for this Role"
+
 
 class RoleBinding(TypedDict, total=False):
     "RoleBinding references a role, but does not contain it."
@@ -72,6 +77,7 @@ class RoleBinding(TypedDict, total=False):
     subjects: list[Subject]
     "Subjects holds references to the objects the role applies to."
 
+
 class RoleRef(TypedDict, total=False):
     "RoleRef contains information that points to the role being used"
     apiGroup: str
@@ -80,6 +86,7 @@ class RoleRef(TypedDict, total=False):
     "Kind is the type of resource being referenced"
     name: str
     "Name is the name of resource being referenced"
+
 
 class Subject(TypedDict, total=False):
     "Subject contains a reference to the object or user identities a role binding applies to."

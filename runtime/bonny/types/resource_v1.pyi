@@ -1,4 +1,4 @@
-"""Types of resource/v1, made by tools/builtin_types.py."""
+"""Types of resource/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Any, Literal, Required, TypedDict
 
@@ -22,6 +22,7 @@ class AllocatedDeviceStatus(TypedDict, total=False):
     shareID: str
     "ShareID uniquely identifies an individual allocation share of the device."
 
+
 class AllocationResult(TypedDict, total=False):
     "AllocationResult contains attributes of an allocated resource."
     allocationTimestamp: str
@@ -31,10 +32,12 @@ class AllocationResult(TypedDict, total=False):
     nodeSelector: NodeSelector
     "NodeSelector defines where the allocated resources are available."
 
+
 class CELDeviceSelector(TypedDict, total=False):
     "CELDeviceSelector contains a CEL expression for selecting a device."
     expression: str
     "Expression is a CEL expression which evaluates a single device."
+
 
 class CapacityRequestPolicy(TypedDict, total=False):
     "CapacityRequestPolicy defines how requests consume device capacity."
@@ -45,6 +48,7 @@ class CapacityRequestPolicy(TypedDict, total=False):
     validValues: list[str | float]
     "ValidValues defines a set of acceptable quantity values in consuming requests."
 
+
 class CapacityRequestPolicyRange(TypedDict, total=False):
     "CapacityRequestPolicyRange defines a valid range for consumable capacity values."
     max: str | float
@@ -54,15 +58,18 @@ class CapacityRequestPolicyRange(TypedDict, total=False):
     step: str | float
     "Step defines the step size between valid capacity amounts within the range."
 
+
 class CapacityRequirements(TypedDict, total=False):
     "CapacityRequirements defines the capacity requirements for a specific device request."
     requests: dict[str, str | float]
     "Requests represent individual device resource requests for distinct resources, all of which must be provided by the device."
 
+
 class Counter(TypedDict, total=False):
     "Counter describes a quantity associated with a device."
     value: str | float
     "Value defines how much of a certain device counter is available."
+
 
 class CounterSet(TypedDict, total=False):
     "CounterSet defines a named set of counters that are available to be used by devices defined in the ResourcePool."
@@ -70,6 +77,7 @@ class CounterSet(TypedDict, total=False):
     "Counters defines the set of counters for this CounterSet The name of each counter must be unique in that set and must be a DNS label."
     name: str
     "Name defines the name of the counter set."
+
 
 class Device(TypedDict, total=False):
     "Device represents one individual hardware instance that can be selected based on its attributes."
@@ -100,6 +108,7 @@ class Device(TypedDict, total=False):
     taints: list[DeviceTaint]
     "If specified, these are the driver-defined taints."
 
+
 class DeviceAllocationConfiguration(TypedDict, total=False):
     "DeviceAllocationConfiguration gets embedded in an AllocationResult."
     opaque: OpaqueDeviceConfiguration
@@ -109,12 +118,14 @@ class DeviceAllocationConfiguration(TypedDict, total=False):
     source: str
     "Source records whether the configuration comes from a class and thus is not something that a normal user would have been able to set or from a claim."
 
+
 class DeviceAllocationResult(TypedDict, total=False):
     "DeviceAllocationResult is the result of allocating devices."
     config: list[DeviceAllocationConfiguration]
     "This field is a combination of all the claim and class configuration parameters."
     results: list[DeviceRequestAllocationResult]
     "Results lists all allocated devices."
+
 
 DeviceAttribute = TypedDict(
     "DeviceAttribute",
@@ -131,12 +142,14 @@ DeviceAttribute = TypedDict(
     total=False,
 )
 
+
 class DeviceCapacity(TypedDict, total=False):
     "DeviceCapacity describes a quantity associated with a device."
     requestPolicy: CapacityRequestPolicy
     "RequestPolicy defines how this DeviceCapacity must be consumed when the device is allowed to be shared by multiple allocations."
     value: str | float
     "Value defines how much of a certain capacity that device has."
+
 
 class DeviceClaim(TypedDict, total=False):
     "DeviceClaim defines how to request devices with a ResourceClaim."
@@ -147,12 +160,14 @@ class DeviceClaim(TypedDict, total=False):
     requests: list[DeviceRequest]
     "Requests represent individual requests for distinct devices which must all be satisfied."
 
+
 class DeviceClaimConfiguration(TypedDict, total=False):
     "DeviceClaimConfiguration is used for configuration parameters in DeviceClaim."
     opaque: OpaqueDeviceConfiguration
     "Opaque provides driver-specific configuration parameters."
     requests: list[str]
     "Requests lists the names of requests where the configuration applies."
+
 
 class DeviceClass(TypedDict, total=False):
     "DeviceClass is a vendor- or admin-provided resource that contains device configuration and selectors."
@@ -165,10 +180,12 @@ class DeviceClass(TypedDict, total=False):
     spec: DeviceClassSpec
     "Spec defines what can be allocated and how to configure it."
 
+
 class DeviceClassConfiguration(TypedDict, total=False):
     "DeviceClassConfiguration is used in DeviceClass."
     opaque: OpaqueDeviceConfiguration
     "Opaque provides driver-specific configuration parameters."
+
 
 class DeviceClassSpec(TypedDict, total=False):
     "DeviceClassSpec is used in a [DeviceClass] to define what can be allocated and how to configure it."
@@ -179,6 +196,7 @@ class DeviceClassSpec(TypedDict, total=False):
     selectors: list[DeviceSelector]
     "Each selector must be satisfied by a device which is claimed via this class."
 
+
 class DeviceConstraint(TypedDict, total=False):
     "DeviceConstraint must have exactly one field set besides Requests."
     distinctAttribute: str
@@ -188,12 +206,14 @@ class DeviceConstraint(TypedDict, total=False):
     requests: list[str]
     "Requests is a list of the one or more requests in this claim which must co-satisfy this constraint."
 
+
 class DeviceCounterConsumption(TypedDict, total=False):
     "DeviceCounterConsumption defines a set of counters that a device will consume from a CounterSet."
     counterSet: str
     "CounterSet is the name of the set from which the counters defined will be consumed."
     counters: dict[str, Counter]
     "Counters defines the counters that will be consumed by the device."
+
 
 class DeviceRequest(TypedDict, total=False):
     "DeviceRequest is a request for devices required for a claim."
@@ -203,6 +223,7 @@ class DeviceRequest(TypedDict, total=False):
     "FirstAvailable contains subrequests, of which exactly one will be selected by the scheduler."
     name: str
     "Name can be used to reference this request in a pod.spec.containers[].resources.claims entry and in a constraint of the claim."
+
 
 class DeviceRequestAllocationResult(TypedDict, total=False):
     "DeviceRequestAllocationResult contains the allocation result for one request."
@@ -227,10 +248,12 @@ class DeviceRequestAllocationResult(TypedDict, total=False):
     tolerations: list[DeviceToleration]
     "A copy of all tolerations specified in the request at the time when the device got allocated."
 
+
 class DeviceSelector(TypedDict, total=False):
     "DeviceSelector must have exactly one field set."
     cel: CELDeviceSelector
     "CEL contains a CEL expression for selecting a device."
+
 
 class DeviceSubRequest(TypedDict, total=False):
     "DeviceSubRequest describes a request for device provided in the claim.spec.devices.requests[].firstAvailable array."
@@ -249,6 +272,7 @@ class DeviceSubRequest(TypedDict, total=False):
     tolerations: list[DeviceToleration]
     "If specified, the request's tolerations."
 
+
 class DeviceTaint(TypedDict, total=False):
     "The device this taint is attached to has the \"effect\" on any claim which does not tolerate the taint and, through the claim, to pods using the claim."
     effect: str
@@ -259,6 +283,7 @@ class DeviceTaint(TypedDict, total=False):
     "TimeAdded represents the time at which the taint was added or (only in a DeviceTaintRule) the effect was modified."
     value: str
     "The taint value corresponding to the taint key."
+
 
 class DeviceToleration(TypedDict, total=False):
     "The ResourceClaim this DeviceToleration is attached to tolerates any taint that matches the triple <key,value,effect> using the matching operator <operator>."
@@ -272,6 +297,7 @@ class DeviceToleration(TypedDict, total=False):
     "TolerationSeconds represents the period of time the toleration (which must be of effect NoExecute, otherwise this field is ignored) tolerates the taint."
     value: str
     "Value is the taint value the toleration matches to."
+
 
 class ExactDeviceRequest(TypedDict, total=False):
     "ExactDeviceRequest is a request for one or more identical devices."
@@ -290,6 +316,7 @@ class ExactDeviceRequest(TypedDict, total=False):
     tolerations: list[DeviceToleration]
     "If specified, the request's tolerations."
 
+
 class NetworkDeviceData(TypedDict, total=False):
     "NetworkDeviceData provides network-related details for the allocated device."
     hardwareAddress: str
@@ -299,6 +326,7 @@ class NetworkDeviceData(TypedDict, total=False):
     ips: list[str]
     "IPs lists the network addresses assigned to the device's network interface."
 
+
 class NodeAllocatableResourceMapping(TypedDict, total=False):
     "NodeAllocatableResourceMapping defines the translation between the DRA device/capacity units requested to the corresponding quantity of the node allocatable resource."
     allocationMultiplier: str | float
@@ -306,12 +334,14 @@ class NodeAllocatableResourceMapping(TypedDict, total=False):
     capacityKey: str
     "CapacityKey references a capacity name defined as a key in the `spec.devices[*].capacity` map."
 
+
 class OpaqueDeviceConfiguration(TypedDict, total=False):
     "OpaqueDeviceConfiguration contains configuration parameters for a driver in a format defined by the driver vendor."
     driver: str
     "Driver is used to determine which kubelet plugin needs to be passed these configuration parameters."
     parameters: dict[str, Any]
     "Parameters can contain arbitrary data."
+
 
 class ResourceClaim(TypedDict, total=False):
     "ResourceClaim describes a request for access to resources in the cluster, for use by workloads."
@@ -326,6 +356,7 @@ class ResourceClaim(TypedDict, total=False):
     status: ResourceClaimStatus
     "Status describes whether the claim is ready to use and what has been allocated."
 
+
 class ResourceClaimConsumerReference(TypedDict, total=False):
     "ResourceClaimConsumerReference contains enough information to let you locate the consumer of a ResourceClaim."
     apiGroup: str
@@ -337,10 +368,12 @@ class ResourceClaimConsumerReference(TypedDict, total=False):
     uid: str
     "UID identifies exactly one incarnation of the resource."
 
+
 class ResourceClaimSpec(TypedDict, total=False):
     "ResourceClaimSpec defines what is being requested in a ResourceClaim and how to configure it."
     devices: DeviceClaim
     "Devices defines how to request devices."
+
 
 class ResourceClaimStatus(TypedDict, total=False):
     "ResourceClaimStatus tracks whether the resource has been allocated and what the result of that was."
@@ -350,6 +383,7 @@ class ResourceClaimStatus(TypedDict, total=False):
     "Devices contains the status of each device allocated for this claim, as reported by the driver."
     reservedFor: list[ResourceClaimConsumerReference]
     "ReservedFor indicates which entities are currently allowed to use the claim."
+
 
 class ResourceClaimTemplate(TypedDict, total=False):
     "ResourceClaimTemplate is used to produce ResourceClaim objects."
@@ -362,12 +396,14 @@ class ResourceClaimTemplate(TypedDict, total=False):
     spec: ResourceClaimTemplateSpec
     "Describes the ResourceClaim that is to be generated."
 
+
 class ResourceClaimTemplateSpec(TypedDict, total=False):
     "ResourceClaimTemplateSpec contains the metadata and fields for a ResourceClaim."
     metadata: ObjectMeta
     "ObjectMeta may contain labels and annotations that will be copied into the ResourceClaim when creating it."
     spec: ResourceClaimSpec
     "Spec for the ResourceClaim."
+
 
 class ResourcePool(TypedDict, total=False):
     "ResourcePool describes the pool that ResourceSlices belong to."
@@ -377,6 +413,7 @@ class ResourcePool(TypedDict, total=False):
     "Name is used to identify the pool."
     resourceSliceCount: int
     "ResourceSliceCount is the total number of ResourceSlices in the pool at this generation number."
+
 
 class ResourceSlice(TypedDict, total=False):
     "ResourceSlice represents one or more resources in a pool of similar resources, managed by a common driver."
@@ -388,6 +425,7 @@ class ResourceSlice(TypedDict, total=False):
     "Standard object metadata"
     spec: ResourceSliceSpec
     "Contains the information published by the driver."
+
 
 class ResourceSliceSpec(TypedDict, total=False):
     "ResourceSliceSpec contains the information published by the driver in one ResourceSlice."

@@ -1,4 +1,4 @@
-"""Types of scheduling/v1, made by tools/builtin_types.py."""
+"""Types of scheduling/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 

@@ -1,4 +1,4 @@
-"""Types of storage/v1, made by tools/builtin_types.py."""
+"""Types of storage/v1, by tools/builtin_types.py from the OpenAPI of Kubernetes."""
 
 from typing import Literal, Required, TypedDict
 
@@ -15,6 +15,7 @@ class CSIDriver(TypedDict, total=False):
     "Standard object metadata."
     spec: CSIDriverSpec
     "spec represents the specification of the CSI Driver."
+
 
 class CSIDriverSpec(TypedDict, total=False):
     "CSIDriverSpec is the specification of a CSIDriver."
@@ -41,6 +42,7 @@ class CSIDriverSpec(TypedDict, total=False):
     volumeLifecycleModes: list[str]
     "volumeLifecycleModes defines what kind of volumes this CSI volume driver supports."
 
+
 class CSINode(TypedDict, total=False):
     "CSINode holds information about all CSI drivers installed on a node."
     apiVersion: Required[Literal["storage.k8s.io/v1"]]
@@ -51,6 +53,7 @@ class CSINode(TypedDict, total=False):
     "Standard object's metadata."
     spec: CSINodeSpec
     "spec is the specification of CSINode"
+
 
 class CSINodeDriver(TypedDict, total=False):
     "CSINodeDriver holds information about the specification of one CSI driver installed on a node"
@@ -63,10 +66,12 @@ class CSINodeDriver(TypedDict, total=False):
     topologyKeys: list[str]
     "topologyKeys is the list of keys supported by the driver."
 
+
 class CSINodeSpec(TypedDict, total=False):
     "CSINodeSpec holds information about the specification of all CSI drivers installed on a node"
     drivers: list[CSINodeDriver]
     "drivers is a list of information of all CSI Drivers existing on a node."
+
 
 class CSIStorageCapacity(TypedDict, total=False):
     "CSIStorageCapacity stores the result of one CSI GetCapacity call."
@@ -84,6 +89,7 @@ class CSIStorageCapacity(TypedDict, total=False):
     "nodeTopology defines which nodes have access to the storage for which capacity was reported."
     storageClassName: str
     "storageClassName represents the name of the StorageClass that the reported capacity applies to."
+
 
 class StorageClass(TypedDict, total=False):
     "StorageClass describes the parameters for a class of storage for which PersistentVolumes can be dynamically provisioned."
@@ -108,12 +114,14 @@ class StorageClass(TypedDict, total=False):
     volumeBindingMode: str
     "volumeBindingMode indicates how PersistentVolumeClaims should be provisioned and bound."
 
+
 class TokenRequest(TypedDict, total=False):
     "TokenRequest contains parameters of a service account token."
     audience: str
     "audience is the intended audience of the token in \"TokenRequestSpec\"."
     expirationSeconds: int
     "expirationSeconds is the duration of validity of the token in \"TokenRequestSpec\"."
+
 
 class VolumeAttachment(TypedDict, total=False):
     "VolumeAttachment captures the intent to attach or detach the specified volume to/from the specified node."
@@ -128,12 +136,14 @@ class VolumeAttachment(TypedDict, total=False):
     status: VolumeAttachmentStatus
     "status represents status of the VolumeAttachment request."
 
+
 class VolumeAttachmentSource(TypedDict, total=False):
     "VolumeAttachmentSource represents a volume that should be attached."
     inlineVolumeSpec: PersistentVolumeSpec
     "inlineVolumeSpec contains all the information necessary to attach a persistent volume defined by a pod's inline VolumeSource."
     persistentVolumeName: str
     "persistentVolumeName represents the name of the persistent volume to attach."
+
 
 class VolumeAttachmentSpec(TypedDict, total=False):
     "VolumeAttachmentSpec is the specification of a VolumeAttachment request."
@@ -143,6 +153,7 @@ class VolumeAttachmentSpec(TypedDict, total=False):
     "nodeName represents the node that the volume should be attached to."
     source: VolumeAttachmentSource
     "source represents the volume that should be attached."
+
 
 class VolumeAttachmentStatus(TypedDict, total=False):
     "VolumeAttachmentStatus is the status of a VolumeAttachment request."
@@ -154,6 +165,7 @@ class VolumeAttachmentStatus(TypedDict, total=False):
     "attachmentMetadata is populated with any information returned by the attach operation, upon successful attach, that must be passed into subsequent WaitForAttach or Mount calls."
     detachError: VolumeError
     "detachError represents the last error encountered during detach operation, if any."
+
 
 class VolumeAttributesClass(TypedDict, total=False):
     "VolumeAttributesClass represents a specification of mutable volume attributes defined by the CSI driver."
@@ -168,6 +180,7 @@ class VolumeAttributesClass(TypedDict, total=False):
     parameters: dict[str, str]
     "parameters hold volume attributes defined by the CSI driver."
 
+
 class VolumeError(TypedDict, total=False):
     "VolumeError captures an error encountered during a volume operation."
     errorCode: int
@@ -176,6 +189,7 @@ class VolumeError(TypedDict, total=False):
     "message represents the error encountered during Attach or Detach operation."
     time: str
     "time represents the time the error was encountered."
+
 
 class VolumeNodeResources(TypedDict, total=False):
     "VolumeNodeResources is a set of resource limits for scheduling of volumes."
