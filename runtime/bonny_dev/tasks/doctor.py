@@ -45,8 +45,8 @@ from bonny.resource import Resource, identify
 
 from ..converter import check_converter
 from ..install import CRD, described, install, is_served, kind_of, kinds_of, read_documents, read_each_version
-from ..manifest import bundle, granting
-from ..manifest.rbac import grants, missing_lines, permissions
+from ..manifest import bundle, granting, selected
+from ..manifest.rbac import missing_lines
 from ..manifest.reviews import refused
 from ..sandbox import Sandbox, versions
 from ..uses import has_webhooks
@@ -240,7 +240,7 @@ async def _check_versions(client: Client, live: Resource) -> None:
 
 async def _granted(client: Client, operator: Operator, namespace: str, *, deployed: bool) -> str:
     account = f"ServiceAccount {namespace}/{operator.name}"
-    needed = set(permissions(grants(operator, namespace=namespace, deployed=deployed)))
+    needed = await selected.needed(client, operator, namespace=namespace, deployed=deployed)
     for seconds in ROLE_SECONDS:
         missing = await refused(client, needed, service_account=(namespace, operator.name))
         if not missing:

@@ -23,7 +23,8 @@ from bonny.operator import Operator
 from bonny.resource import OWNER_UID, Resource, gvk_of, key_of
 from bonny.run.leader import LEASE
 
-from ..manifest.rbac import Permission, grants, permissions
+from ..manifest import selected
+from ..manifest.rbac import Permission
 from ..manifest.reviews import refused
 
 POD: Final = Kind("v1", "Pod")
@@ -87,6 +88,9 @@ class Facts:
     events: tuple[Resource, ...] = ()
     """Of events.k8s.io/v1, about this object, oldest first."""
 
+    outside: str = ""
+    """The namespace of the object, if the operator does not watch it."""
+
     unread: tuple[str, ...] = ()
 
 
@@ -118,7 +122,7 @@ async def operator_facts(client: Client, operator: Operator, namespace: str) -> 
     lease = await _lease(reader, operator.name, namespace)
     name = f"app.kubernetes.io/name={operator.name}"
     pods = await reader.listed(replace(POD, label_selector=name), namespace)
-    needed = set(permissions(grants(operator, namespace=namespace)))
+    needed = await reader.read(selected.needed(client, operator, namespace=namespace), set())
     account = (namespace, operator.name)
     missing = await reader.read(refused(client, needed, service_account=account), set())
     # Not deployed at all: it runs elsewhere, such as on a laptop, as another user.
@@ -163,8 +167,17 @@ async def facts(client: Client, kind: Kind, namespace: str, name: str, *, of: Op
         resource=resource,
         children=await _descendants(reader, of.operator, resource, depth=0),
         events=tuple(sorted(events, key=last_seen)),
+        outside=await _outside(reader, of, namespace),
         unread=tuple(reader.unread),
     )
+
+
+async def _outside(reader: _Reader, of: OperatorFacts, namespace: str) -> str:
+    """`namespace`, if the operator does not watch it as its code says."""
+    watched: Sequence[str] | None = of.operator.watched(of.namespace)
+    if watched == ():
+        watched = await reader.read(selected.selected_namespaces(reader.client, of.operator), None)
+    return namespace if namespace and watched is not None and namespace not in watched else ""
 
 
 def last_seen(event: Resource) -> str:
