@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bonny.extras import MissingExtra
 from bonny.operator import Operator
+from bonny.resource import Resource
 
 from .wheel import listed_extras, sources
 
@@ -25,6 +26,12 @@ def selector_of(operator: Operator) -> str:
     from bonny.namespaces import NamespaceSelector  # noqa: PLC0415  its extra may be absent
 
     return operator.watch.selector if isinstance(operator.watch, NamespaceSelector) else ""
+
+
+def namespaces_of(operator: Operator) -> list[Resource]:
+    """The namespaces that it watches by name, for a sandbox, where they do not exist yet."""
+    names = operator.watch if isinstance(operator.watch, tuple) else ()
+    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names]
 
 
 def imports(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -2,8 +2,8 @@
 
 It changes nothing: writes are dry runs, and permissions are asked for by access reviews.
 RBAC of the person: get, create and update of customresourcedefinitions, create of subjectaccessreviews, list of the
-operator's kinds and of the kinds that they own, and what it takes to apply the samples. With webhooks: list of
-endpointslices and deployments, and get of the Secret, in the operator's namespace, and get of both webhook
+operator's kinds, of the kinds that they own and, if it selects them by labels, of namespaces; and what it takes to apply
+the samples. With webhooks: list of endpointslices and deployments, and get of the Secret, in the operator's namespace, and get of both webhook
 configurations. A check that is forbidden is a finding, too.
 """
 
@@ -49,7 +49,7 @@ from ..manifest import bundle, granting, selected
 from ..manifest.rbac import missing_lines
 from ..manifest.reviews import refused
 from ..sandbox import Sandbox, versions
-from ..uses import has_webhooks
+from ..uses import has_webhooks, namespaces_of
 from .deploy import cluster_of
 from .orphans import find_orphans
 from .provision import sample_files
@@ -102,6 +102,7 @@ def run(operator: Operator, samples: Path, *, sandbox: bool, namespace: str, con
     print("starting a sandbox ...", flush=True)
     with Sandbox() as started:
         own = Kubeconfig(str(started.kubeconfig))
+        started.apply(namespaces_of(operator))
         return asyncio.run(_report(examine(operator, own, namespace=operator.name, samples=texts, installs=True)))
 
 
