@@ -46,6 +46,8 @@ class Namespaces(Extra):
             return
         if not operator.watch.selector.strip():
             raise OptionError(f"watch of operator {operator.name} selects all namespaces: write watch='all'")
+        if getattr(operator, "sharding", None):
+            raise OptionError(f"operator {operator.name} has sharding and a NamespaceSelector: leave out one of them")
         for server in operator.servers:
             kind = server.kind(operator.group)
             if issubclass(server, Watcher) and kind.namespaced and kind.namespace is None:

@@ -2,9 +2,9 @@
 
 It changes nothing: writes are dry runs, and permissions are asked for by access reviews.
 RBAC of the person: get, create and update of customresourcedefinitions, create of subjectaccessreviews, list of the
-operator's kinds, of the kinds that they own and, if it selects them by labels, of namespaces; and what it takes to apply
-the samples. With webhooks: list of endpointslices and deployments, and get of the Secret, in the operator's namespace, and get of both webhook
-configurations. A check that is forbidden is a finding, too.
+operator's kinds, of the kinds that they own and, if it selects them by labels, of namespaces; and what it takes to
+apply the samples. With webhooks: list of endpointslices and deployments, and get of the Secret, in the operator's
+namespace, and get of both webhook configurations. A check that is forbidden is a finding, too.
 """
 
 from __future__ import annotations
