@@ -1,8 +1,8 @@
 """Axn: the token of one reconcile. Handlers register the desired state on it; the last steps apply that.
 
-You need it in every handler. It says what happened (`action`, `resource`, `reasons`) and collects the desired state:
+You need it in every handler. It has the event (`action`, `resource`, `reasons`) and collects the desired state:
 descendants, status, conditions, events. Registrations are sent after the handler, so a handler test builds a token,
-calls the handler and compares (`bonny_dev.testing.axn`). Steps and tests see more: what was registered, and the outcome
+calls the handler and compares (`bonny_dev.testing.axn`). Steps and tests see more: the registrations, and the outcome
 (`Reconcile`).
 """
 
@@ -83,7 +83,7 @@ class Axn(Generic[V_co]):
     """Why the handler runs."""
 
     tries: int = 0
-    """Consecutive tries before this one that failed or asked for another try."""
+    """Consecutive tries before this one that failed or requested another try."""
 
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     """The time of this reconcile, in UTC with microseconds. It stays the same while the handler runs."""
@@ -200,7 +200,7 @@ class Axn(Generic[V_co]):
         one the default, are all that the operator watches. `index`: name and value of an index that `Related(...,
         indexes=)` declares; without one each object of the kind is looked at, though not decoded.
 
-        Looking at an object does not make its changes wake the handler: `Related` says which changes do.
+        Looking at an object does not make its changes wake the handler: `Related` selects the changes that do.
         Raises: `OptionError` for a kind, namespace or index that is not watched, or a malformed selector; `Retry`
         before the first list is complete. RBAC: list and watch, granted by `related` and `owns`.
         """
@@ -217,7 +217,7 @@ class Axn(Generic[V_co]):
     def call(self, coroutine: Coroutine[Any, Any, R]) -> R:
         """Run `coroutine` on the operator's loop from a `def` handler's thread, and wait for its result.
 
-        Raises: what the coroutine raises; `AlreadyApplied` after the handler's timeout; `OptionError` outside of a
+        Raises: the errors of the coroutine; `AlreadyApplied` after the handler's timeout; `OptionError` outside of a
         `def` handler.
         """
         if self._closed or self._loop is None:

@@ -1,6 +1,6 @@
 """Controller: reconciles the objects of a kind; the one class that users write.
 
-You write a subclass with `reconcile`, name your version class in brackets, and list in `owns` what it creates:
+You write a subclass with `reconcile`, name your version class in brackets, and list in `owns` the kinds that it makes:
 
     class WidgetController(Controller[Widget]):
         owns = (Owned("v1", "ConfigMap"),)
@@ -8,7 +8,7 @@ You write a subclass with `reconcile`, name your version class in brackets, and 
         async def reconcile(self, axn: Axn[Widget]) -> None:
             axn.register_descendant(...)
 
-`related` names kinds that the objects refer to without owning them, and `finalize` cleans up what Kubernetes does not.
+`related` names kinds that the objects refer to without owning them, and `finalize` cleans up outside of Kubernetes.
 Handlers may be `async def` (on the event loop) or `def` (in a thread). They are called again after a crash, a restart
 or a failure, so they declare the desired state instead of the next action.
 """
@@ -93,7 +93,7 @@ class Controller(NamesKinds, HasLifespan, Generic[V_co, Axn_co]):
     old name when you rename the class: objects that carry it cannot be deleted without it."""
 
     rules: ClassVar[tuple[Resource, ...]] = ()
-    """RBAC rules beyond what `resource` and `owns` give, as a Role writes them."""
+    """RBAC rules beyond those of `resource` and `owns`, as a Role writes them."""
 
     options: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     """Handlers see them as `self.options`, steps as `axn.controller.options`."""
@@ -136,7 +136,7 @@ class Controller(NamesKinds, HasLifespan, Generic[V_co, Axn_co]):
         raise NotImplementedError
 
     def finalize(self, axn: Axn_co) -> Awaitable[None] | None:  # type: ignore[misc]
-        """The object is being deleted: clean up what Kubernetes does not. Kubernetes removes it after this returned.
+        """The object is being deleted: clean up outside of Kubernetes, which removes it after this returned.
 
         Children are deleted afterwards, so do not wait here until one is gone. Defining it adds a finalizer to each
         object before anything is created for it. It may be called again, for example after a crash; raise

@@ -73,5 +73,5 @@ class Deploy:
 
     secure_metrics: bool = False
     """Serve /metrics over TLS on a port of its own, to clients that may read it. Default False: in plain text, to
-    everyone who reaches the port of the probes. Clients send a token; the API server says who they are and what they
-    may do. The manifest has a ClusterRole to bind, `<operator>-metrics-reader`. `certificates` applies here, too."""
+    everyone who reaches the port of the probes. Clients send a token, which the API server authenticates and
+    authorizes. The manifest has a ClusterRole to bind, `<operator>-metrics-reader`. `certificates` applies, too."""

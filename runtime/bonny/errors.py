@@ -59,11 +59,11 @@ class Retry(BonnyError):
 
 
 class Throttled(Retry):
-    """Raised by a handler when an external system asks for fewer requests, as an HTTP API does with status 429.
+    """Raised by a handler when an external system requires fewer requests, as an HTTP API does with status 429.
 
     As `Retry`, and for `after` seconds, at most 300, no object of this controller or watcher is reconciled: changes and
-    deletions wait, too. Reconciles in progress go on. Other controllers, the probes and the lease do not notice. When
-    several objects ask, the pause that ends last counts.
+    deletions wait, too. Reconciles in progress continue. Other controllers, the probes and the lease are not affected.
+    If several objects raise it, the pause that ends last counts.
     """
 
     def __init__(self, message: str = "an external system throttles requests", *, after: float) -> None:

@@ -67,7 +67,7 @@ class Kind:
 
     def __post_init__(self) -> None:
         group, separator, version = self.api_version.rpartition("/")
-        # "*", as in RBAC, is refused where it is used: that knows what to write in its place.
+        # "*", as in RBAC, is refused where it is used, with the text to write in its place.
         if not (version == "*" or is_label(version)) or bool(separator) != (group == "*" or is_subdomain(group)):
             raise OptionError(
                 f"the API version {self.api_version[:60]!r} of kind {self.kind[:60]!r} is not of the form "
@@ -137,7 +137,7 @@ class Owned(Kind):
 
     - Wakes the handler: any change of a child by another client, its status included, from its creation on, and its
       deletion. No call is needed for that.
-    - Does not wake it: what this operator itself writes to a child, and deletes. If the handler looked at the child
+    - Does not wake it: the own writes and deletions of this operator. If the handler looked at the child
       (`axn.observed`, `axn.children`), it runs again after such a write, too.
     - Pruned, after a successful reconcile: each child that the handler neither registered nor kept
       (`axn.keep_descendant`).

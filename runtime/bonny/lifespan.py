@@ -1,4 +1,4 @@
-"""Lifespan: what a part of an operator keeps open while it works, such as an HTTP session or a pool of connections.
+"""Lifespan: the resources that a part of an operator keeps open while it works, such as an HTTP session or a pool.
 
     class ZoneController(Controller[Zone]):
         @asynccontextmanager

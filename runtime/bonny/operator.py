@@ -1,4 +1,4 @@
-"""Operator: what one process serves; `bonny.run.process` runs it.
+"""Operator: the declaration of the parts that one process serves; `bonny.run.process` runs it.
 
 operator = Operator(
     name="widgets-operator", group="example.com", controllers=discover(controllers), crds=discover(api)
@@ -159,7 +159,7 @@ class Operator:
 
     @cached_property
     def converted(self) -> tuple[type[Version], ...]:
-        """The hubs of kinds whose versions differ in fields: the API server asks the operator to convert objects."""
+        """The hubs of kinds whose versions differ in fields: the API server lets the operator convert objects."""
         return converted(self.crds)
 
     def outside(self, name: str, namespace: str) -> str:
@@ -186,7 +186,7 @@ class Operator:
         return finalizers_of(controller, self.steps, operator=self.name, group=self.group)
 
     def prunes(self, controller: type[Controller[Any]]) -> bool:
-        """Whether it deletes what that controller no longer registers."""
+        """Whether it deletes children that the controller no longer registers."""
         return controller.prunes() and any(isinstance(step, PruneDescendants) for step in self.steps)
 
     @property

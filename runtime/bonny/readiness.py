@@ -1,4 +1,4 @@
-"""Readiness: whether a live object does what its spec asks for.
+"""Readiness: whether a live object is as its spec requires.
 
 You need it as `when=` of `axn.register_descendant`, to compute a condition from `axn.observed`, and in tests, as in
 `running_operator.until(widget, testing.is_ready)`.
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from .kinds import builtin
 
-# In the status of built-in kinds, what says that an object is ready. Kinds that are in none are ready when they exist.
+# The signs in the status of built-in kinds that an object is ready. Kinds without one are ready when they exist.
 CONDITIONS: Final = {"Job": "Complete", "Pod": "Ready", "CustomResourceDefinition": "Established"}
 PHASES: Final = {"PersistentVolumeClaim": "Bound", "Namespace": "Active"}
 REPLICAS: Final = {
@@ -23,7 +23,7 @@ REPLICAS: Final = {
 
 
 def is_ready(resource: Mapping[str, Any]) -> bool:
-    """Whether the object has reached what its spec asks for; one under deletion has not.
+    """Whether the object is as its spec requires; an object under deletion is not.
 
     - Deployment, StatefulSet, ReplicaSet, DaemonSet: all replicas are of the current template, and available.
     - Job: complete. Pod: ready. PersistentVolumeClaim: bound. Namespace: active. CustomResourceDefinition: established.

@@ -153,8 +153,8 @@ async def install(
     """Apply `documents` in their order, as `kubectl apply --server-side --force-conflicts` does, and wait until the
     kinds that they define are served.
 
-    `applied` is called with each stored object, and whether it was created. A CRD that is being deleted is awaited and
-    created anew: what is applied to it would go with it.
+    `applied` is called with each stored object, and whether it was created. An install waits for the end of a CRD that
+    is being deleted, and creates it again: changes of it would be lost with it.
     Raises: `ApiError` when the cluster refuses one or does not answer; those before it stay applied. `UsageError`.
     """
     for document in documents:

@@ -94,6 +94,37 @@ BUGS = (
         "a wrong state remains (chapter deleted): record /lamps/(UID of desk) should not be there",
     ),
 )
+# Their bugs are found by one sort of life only.
+HIDDEN = (
+    Bug(
+        "cached_count",
+        "desk/under-load",
+        "stale state",
+        "watches of other kinds are 5 s late, while the object is changed 1,000 times: a wrong state remains (chapter "
+        "created): ConfigMap with a generated name, number 3 should not be there",
+    ),
+    Bug(
+        "expected_events",
+        "desk/coalesced",
+        "unobserved state",
+        "a watch shows only the last event of each object in 1 s: a wrong state remains (chapter created-again): "
+        "ConfigMap desk is missing",
+    ),
+    Bug(
+        "passing_state",
+        "desk/events-lost/created/write-configmaps-desk",
+        "unobserved state",
+        "no watch event comes for 1 s from the write of configmaps desk (chapter created) on, and then the watches "
+        "start again from lists: a wrong state remains (chapter created): record /lamps/(UID of desk) is missing",
+    ),
+    Bug(
+        "earlier_size",
+        "desk/older-replica/changed",
+        "stale state",
+        "started again after the object was changed, and shown the state before that for a while: something is done "
+        "more often than without the fault (chapter changed): deleted configmaps desk-3",
+    ),
+)
 QUICK = 2
 
 
@@ -101,7 +132,7 @@ QUICK = 2
     "bug",
     [
         pytest.param(bug, id=bug.controller, marks=[] if number < QUICK else pytest.mark.slow)
-        for number, bug in enumerate(BUGS)
+        for number, bug in enumerate((*BUGS, *HIDDEN))
     ],
 )
 def test_the_bug_of_a_broken_operator_is_found_and_named(sandbox: Sandbox, tmp_path: Path, bug: Bug) -> None:
@@ -164,4 +195,4 @@ def test_a_bad_option_is_refused_before_anything_starts(
     tmp_path: Path, minutes: int, report: str, sentence: str
 ) -> None:
     with pytest.raises(UsageError, match=re.escape(sentence)):
-        survival.run(tmp_path, minutes=minutes, seed=0, only=(), report=report)
+        survival.run(tmp_path, prove.Options(minutes=minutes), report=report)

@@ -15,7 +15,7 @@ import pytest
 
 from bonny.resource import Resource
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Fault, FaultProxy, Hold, Stall, is_any
+from bonny_dev.testing.faults import Fault, FaultProxy, Hold, Notify, Past, Stall, is_any, is_watch
 
 
 def asked(proxy: FaultProxy, target: str) -> socket.socket:
@@ -110,3 +110,59 @@ def test_a_proxy_passes_on_what_is_as_large_as_etcd_takes(sandbox: Sandbox) -> N
         )
         with urllib.request.urlopen(request, timeout=10) as answer:
             assert json.loads(answer.read())["data"] == written["data"]
+
+
+def test_a_list_shows_an_older_state_and_a_watch_from_there_all_changes_since(sandbox: Sandbox, clean: None) -> None:
+    maps = "/api/v1/namespaces/default/configmaps"
+    name = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "older", "namespace": "default"}}
+    sandbox.apply({**name, "data": {"size": "1"}})
+    version = sandbox.request("GET", maps).body["metadata"]["resourceVersion"]
+    sandbox.apply({**name, "data": {"size": "2"}})
+
+    with FaultProxy(sandbox) as proxy:
+        proxy.add(Fault(Past(version), times=None))
+        old = answer_of(f"{proxy.url}{maps}?limit=500")
+        proxy.clear()
+        new = answer_of(f"{proxy.url}{maps}?limit=500")
+        with urllib.request.urlopen(f"{proxy.url}{maps}?watch=true&resourceVersion={version}") as watch:
+            event = json.loads(watch.readline())
+
+    assert sizes(old) == ["1"]
+    assert sizes(new) == ["2"]
+    assert (event["type"], event["object"]["data"]) == ("MODIFIED", {"size": "2"})
+
+
+def test_a_request_that_is_notified_continues(sandbox: Sandbox) -> None:
+    notified = threading.Event()
+
+    with FaultProxy(sandbox) as proxy:
+        proxy.add(Fault(Notify(notified.set)))
+        answer = answer_of(f"{proxy.url}/api/v1/namespaces/default")
+
+    assert notified.is_set()
+    assert answer["metadata"]["name"] == "default"
+
+
+def test_only_the_requests_that_are_named_are_reset(sandbox: Sandbox) -> None:
+    with FaultProxy(sandbox) as proxy:
+        proxy.add(Fault(Hold(), on=lambda request: not request.is_watch, times=None))
+        watch, hold = (asked(proxy, f"/api/v1/namespaces{end}") for end in ("?watch=true", ""))
+        Sandbox.eventually(lambda: proxy.count(is_any) == 2)
+        proxy.cut_all(is_watch)
+
+        with suppress(ConnectionResetError):
+            while watch.recv(65_536):
+                pass
+        assert all(request.ended is None for request in proxy.requests if not request.is_watch)
+    watch.close()
+    hold.close()
+
+
+def answer_of(url: str) -> Resource:
+    with urllib.request.urlopen(url) as answer:
+        found: Resource = json.load(answer)
+        return found
+
+
+def sizes(answer: Resource) -> list[str]:
+    return [each["data"]["size"] for each in answer["items"] if each["metadata"]["name"] == "older"]

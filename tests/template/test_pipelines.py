@@ -152,7 +152,7 @@ def test_both_forges_prove_each_night_with_the_tags_at_hand_once_there_is_a_samp
     scheduled = yaml.safe_load((on_gitlab / ".gitlab-ci.yml").read_text(encoding="utf-8"))["prove"]
     checkout, *_, last = workflows(on_github)["nightly.yml"]["jobs"]["prove"]["steps"]
 
-    assert scheduled["script"][-1] == last["run"] == "invoke prove --minutes 40"
+    assert scheduled["script"][-1] == last["run"] == "invoke prove --thorough --minutes 40"
     assert (scheduled["variables"]["GIT_DEPTH"], checkout["with"]["fetch-depth"]) == ("0", 0)
     assert scheduled["rules"] == [{"if": '$CI_PIPELINE_SOURCE == "schedule"', "exists": ["samples/*.yaml"]}]
     assert last["if"] == "hashFiles('samples/*.yaml') != ''"

@@ -101,7 +101,7 @@ def at_least_one_of(*fields: str) -> Rule:
 
 
 def union(discriminator: str, /, **members: str) -> tuple[Rule, ...]:
-    """For `rules=` of a discriminated union: the value of one field says which of the other fields is given.
+    """For `rules=` of a discriminated union: the value of one field selects the other field that is given.
 
     `rules=union("type", Http="http", Exec="exec")`: `http` is given if, and only if, `type` is `Http`. The
     discriminator must be required or have a default.

@@ -16,7 +16,7 @@ Elsewhere: schemas, CustomResourceDefinitions, checks of names, and of objects w
         status: WidgetStatus
         columns = (Column("Size", "integer", ".spec.size"), AGE)
 
-Whether users must give a spec is said as for any field: `spec: WidgetSpec` is required, `spec: WidgetSpec | None =
+Whether users must give a spec is declared as for any field: `spec: WidgetSpec` is required, `spec: WidgetSpec | None =
 None` may be left out, and `spec: WidgetSpec = WidgetSpec()` is filled in by the API server. Other annotations are
 fields beside spec and status. Objects stay plain mappings, read by `spec_of`, `status_of` and `read`.
 """

@@ -1,6 +1,6 @@
 """Writing: the change that a typed status makes to a stored one.
 
-You need it to know what `axn.update_status(WidgetStatus(...))` does.
+You need it to understand the effect of `axn.update_status(WidgetStatus(...))`.
 You do not need it in handlers.
 Elsewhere: typed values from stored objects (`reading`).
 """

@@ -1,8 +1,8 @@
 """Custom schedulers: choose nodes for pods.
 
-You need it where kube-scheduler's own rules cannot say which node is the best one. A scheduler gets the pod and the
-nodes as views, mappings that are decoded when they are read. It binds what it chooses; whether the pod fits there is
-the question of its `check`, for which the extra `filters` has the filters of kube-scheduler.
+You need it where kube-scheduler's own rules cannot find the best node. A scheduler gets the pod and the nodes as views,
+mappings that are decoded when they are read. It binds the pod to its choice; whether the pod fits there is the question
+of its `check`, for which the extra `filters` has the filters of kube-scheduler.
 """
 
 from .binding import Binding as Binding

@@ -1,4 +1,4 @@
-"""Choosing: asks a scheduler for a node, checks its choice, and explains in kube-scheduler's words why a pod has none.
+"""Choosing: calls a scheduler for a node, checks its choice, and explains in kube-scheduler's words why a pod has none.
 
 0/5 nodes are available: 2 node(s) had untolerated taint(s), 3 Insufficient cpu.
 """
@@ -28,7 +28,7 @@ class NoNode(BonnyError):
 
 
 async def select(scheduler: Scheduler, pod: PodView, nodes: Nodes) -> Choice:
-    """The scheduler's choice, unchecked. Raises: whatever the scheduler raises."""
+    """The scheduler's choice, unchecked. Raises: the errors of the scheduler."""
     method: Any = scheduler.select_node_for_pod
     if not inspect.iscoroutinefunction(method):
         return cast("Choice", method(pod, nodes))

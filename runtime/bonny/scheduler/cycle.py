@@ -32,7 +32,7 @@ from .views import NodeView, PodView
 # Longer than a request may take; a user's `bind` may wait for ever.
 BINDING_SECONDS: Final = 60.0
 
-# All decisions of a scheduler have one logger: the console of developers knows it.
+# All decisions of a scheduler have one logger, which the console of developers selects.
 log = logging.getLogger("bonny.scheduler.server")
 
 
@@ -53,7 +53,7 @@ class Attempts:
         """Selecting a node and checking it."""
 
         self.bindings: dict[str, Histogram] = {status: Histogram() for status in ("Success", "Error")}
-        """From asking for a binding to its answer."""
+        """From the request of a binding to its answer."""
 
         self.seconds: dict[str, Histogram] = {result: Histogram() for result in Result}
         """From the beginning of the choice to the end of the attempt."""

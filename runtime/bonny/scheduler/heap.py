@@ -16,7 +16,7 @@ SLACK: Final = 64
 
 
 class Heap(Generic[Rank]):
-    """The lowest rank is first, and of equal ranks the one that was set first."""
+    """The lowest rank is first, and of equal ranks the name that was set first."""
 
     def __init__(self) -> None:
         self._items: list[tuple[Rank, int, str]] = []

@@ -1,4 +1,4 @@
-"""Nodes: the sequence of nodes that a scheduler selects from, and the check that says on which of them a pod fits.
+"""Nodes: the sequence of nodes that a scheduler selects from, and the check whether a pod fits on one of them.
 
     random.choice(nodes)
     nodes.fitting(pod).best(least_allocated)

@@ -131,7 +131,7 @@ class Pending:
             self._leave(entry)
 
     def restart(self) -> None:
-        """Try all pods at once, whatever happened to them before."""
+        """Try all pods at once, without their delays."""
         for entry in self.pods.values():
             entry.failures = 0
             self._move(entry, PodState.READY)

@@ -70,7 +70,7 @@ class Scheduler(Part, HasLifespan):
         raise NotImplementedError
 
     def nodes(self) -> Selection | Awaitable[Selection]:
-        """The nodes to choose from: a `Kind` with selectors, kept up to date by a watch, or a list.
+        """The nodes to choose from: a `Kind` with selectors, which a watch follows, or a list.
 
         An `async def` may return a list, which is requested again about once a second. Default: all nodes.
         """
@@ -91,7 +91,7 @@ class Scheduler(Part, HasLifespan):
         await Binding.create(self.client, Binding.new(pod, node), uid=pod.uid)
 
     rules: ClassVar[tuple[Resource, ...]] = ()
-    """RBAC rules of your own requests, as a ClusterRole writes them. Default: none beyond what scheduling needs."""
+    """RBAC rules of your own requests, as a ClusterRole writes them. Default: only those of scheduling."""
 
     @classmethod
     def is_complete(cls) -> bool:

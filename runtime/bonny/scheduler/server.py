@@ -140,7 +140,7 @@ class SchedulerServer:
         self._wake.set()
 
     async def _ready(self) -> bool:
-        """Whether the selected nodes and pods are known and current."""
+        """Whether the selected nodes and pods are complete and current."""
         ready = True
         for kind, selected in (("nodes", self._node_list), ("pods", self._pod_list)):
             streams = selected.streams

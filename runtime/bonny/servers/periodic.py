@@ -76,7 +76,7 @@ class TaskRun:
 
 @dataclass(frozen=True, slots=True)
 class PeriodicTask:
-    """A function that runs every `interval`, or when `cron` says.
+    """A function that runs every `interval`, or at the times of `cron`.
 
     Guarantees: it never runs twice at the same time, and the interval does not drift: ticks that pass while it runs, or
     while the process is suspended, are skipped; later ticks are on time. Cron ticks that pass while the machine sleeps

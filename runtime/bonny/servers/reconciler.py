@@ -35,8 +35,8 @@ log = logging.getLogger("bonny.servers.reconciler")
 
 
 class Reconciler(ObjectVisitor[V]):
-    """Calls `reconcile` for every object of its `operation`, at once and then every `frequency` seconds, or when `cron`
-    says.
+    """Calls `reconcile` for every object of its `operation`, at once and then every `frequency` seconds, or at the
+    times of `cron`.
 
     Guarantees: runs do not overlap; a tick during a run is skipped, and later ticks are on time. A handler that fails,
     hangs or calls sys.exit affects its own object only, which is tried again in the next run.

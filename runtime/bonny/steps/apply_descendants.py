@@ -1,14 +1,14 @@
-"""ApplyDescendants: makes the cluster hold what the handler registered, by server-side apply, and touches nothing else.
+"""ApplyDescendants: creates and changes the objects that the handler registered, by server-side apply, and no others.
 
 Objects of one level are applied 16 at a time. After a failure the rest of the level is still applied, and the next
-level is not. An object that waits for others is not created, and a change of what is wanted of it is not applied. Drift
+level is not. An object that waits for others is not created, and a change of its wanted fields is not applied. Drift
 is corrected: an object that was applied before as it is registered now is put back. So an unready database neither
 stops the repair of its application, nor lets a new version of the application through before its migration.
 
 No request is sent when the live object already is as wanted:
 
 - the fields that we own (managedFields) equal the wanted ones, value by value; or
-- the wanted object equals what we sent last time, and the fields that we own equal what the server stored then (the
+- the wanted object equals the last one that we sent, and the fields that we own equal the ones stored then (the
   server stores `cpu: 1000m` as `1`, so the first comparison never holds there).
 
 When the API server refuses a change, for example of an immutable field, an object that was registered with
@@ -51,7 +51,7 @@ from .live import gather_all
 log = logging.getLogger("bonny.steps.apply_descendants")
 
 Outcome: TypeAlias = tuple[Owned, Key, str | None]
-"""Kind and key of a descendant that had its turn, and what became of it; None if the cluster had it already."""
+"""Kind and key of a descendant that had its turn, and the outcome; None if the cluster had it already."""
 
 
 class ApplyDescendants:
@@ -78,7 +78,7 @@ class ApplyDescendants:
         order, records = ApplyOrder(axn), axn.context.applied_records
         try:
             for group in axn.descendant_groups():
-                # Here, and not in tasks of their own: what `when` raises may be no Exception.
+                # Here, and not in tasks of their own: `when` may raise an error that is not an Exception.
                 turns = [(each, order.unready(each)) for each in group]
                 outcomes = await gather_all(lambda turn: self._apply(axn, turn[0], hold=bool(turn[1])), turns)
                 for (each, unready), outcome in zip(turns, outcomes, strict=True):
@@ -115,7 +115,7 @@ class ApplyDescendants:
 class ApplyOrder:
     """The descendants of one reconcile that had their turn, and which others wait for them.
 
-    Readiness is judged by what the watch shows. A stream that is not in sync is not believed, nor an object that is
+    Readiness is judged by the objects in the watch. A stream that is not in sync is not believed, nor an object that is
     older than our last write to it; the owner is queued again when the watch shows more.
     """
 
@@ -126,7 +126,7 @@ class ApplyOrder:
         """The objects that others wait for, without the objects that wait themselves."""
 
     def unready(self, descendant: Descendant) -> list[ObjectName]:
-        """The objects before `descendant` that are not ready. Raises: what `when` raises."""
+        """The objects before `descendant` that are not ready. Raises: the errors of `when`."""
         return [name for name in descendant.after if not self._is_ready(*self.outcomes[name], descendant.when)]
 
     def note(self, descendant: Descendant, outcome: Outcome, *, unready: list[ObjectName]) -> None:
@@ -136,7 +136,7 @@ class ApplyOrder:
             before = self.outcomes[name][2]
             if before != HELD:
                 self.awaited[str(name)] = None
-                # Our own write does not wake the owner, but it can be what makes the object ready.
+                # Our own write does not wake the owner, but it can make the object ready.
                 self._axn.outdated |= before is not None
 
     def _is_ready(self, kind: Owned, key: Key, outcome: str | None, when: Callable[[Resource], bool] | None) -> bool:
@@ -176,7 +176,7 @@ def prepared(axn: Reconcile[Any], kind: Owned, descendant: Descendant) -> Resour
         if not owner["metadata"].get("namespace"):
             raise OptionError(f"{identify(resource)} needs a namespace: its owner, {identify(owner)}, has none")
         metadata["namespace"] = owner["metadata"]["namespace"]
-    # A namespaced owner may own only within its namespace: the garbage collector deletes what points elsewhere.
+    # A namespaced owner may own only within its namespace: the garbage collector deletes objects that point elsewhere.
     reachable = not axn.kind.namespaced or metadata.get("namespace") == owner["metadata"].get("namespace")
     if reachable and not descendant.omit_owner_ref:
         others = [other for other in metadata.get("ownerReferences") or () if other["uid"] != owner["metadata"]["uid"]]

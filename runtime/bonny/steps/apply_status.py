@@ -33,7 +33,7 @@ from .live import TRIES, owned_part, read_owner
 
 # kstatus and most tools read these as "all is well"; a handler claims them before its descendants are applied.
 SUMMARIES: Final = ("Ready", "Available")
-# Of the annotation that asks for a reconcile; a time has 20 characters.
+# Of the annotation that requests a reconcile; a time has 20 characters.
 LONGEST_REQUEST: Final = 64
 
 log = logging.getLogger("bonny.steps.apply_status")
@@ -71,7 +71,7 @@ class ApplyStatus:
 
 
 async def write_status(axn: Reconcile[Any], change: Callable[[Resource], Resource], *, strict: bool) -> None:
-    """Write the status that `change` makes of the one that this controller wrote before.
+    """Write the status that `change` makes of the status that this controller wrote before.
 
     Raises: `ApiError`; `Conflict` after three tries; `NotFound` if `strict`.
     """

@@ -1,10 +1,10 @@
 """Child: one child of the handled object in one reconcile: as it is wanted, as the cluster has it, as it was applied.
 
-You need it in a step that applies or deletes children. You do not need it to know which children are registered, and
-which of them wait for others: the steps know (`apply_descendants`, `prune_descendants`, `finalizer`).
+You need it in a step that applies or deletes children. You do not need it for the list of registered children and
+their order: the steps have these (`apply_descendants`, `prune_descendants`, `finalizer`).
 
-Each request names what it was decided on: a creation is refused where an object of the name exists, a change where
-another object took the name, a deletion where the object changed.
+Each request names the state that it was decided on: a creation is refused where an object of the name exists, a change
+where another object took the name, a deletion where the object changed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NO_VERSION: Final = "1"
 CREATED: Final = "Created"
 UPDATED: Final = "Updated"
 HELD: Final = "Held"
-# Their deletion loses data that no new object brings back. Of custom resources it is not known.
+# Their deletion loses data that no new object brings back. Custom resources may hold data, too.
 HOLDS_DATA: Final = frozenset(
     ("PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition", "StatefulSet")
 )
@@ -66,7 +66,7 @@ class Child:
     """The fields of `live` that this controller owns."""
 
     drifted: bool = False
-    """Whether another writer changed or deleted it: what is wanted did not change since the last apply."""
+    """Whether another writer changed or deleted it: the wanted object did not change since the last apply."""
 
     @property
     def record(self) -> AppliedRecord | None:
@@ -130,7 +130,7 @@ class Child:
             seen = decode_item(msgspec.json.encode(live)).meta
 
     async def note_correction(self) -> None:
-        """After a write: if it undid what another writer changed again and again, report which writer that is.
+        """After a write: if it undid repeated changes of another writer, report that writer.
 
         Once for each fight; managedFields of the object name them.
         """
@@ -190,7 +190,7 @@ class Child:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     async def _create(self) -> bool:
-        """Create it, and return True; if an object of its name exists, see that one, and change nothing.
+        """Create it, and return True; if an object of its name exists, see that object, and change nothing.
 
         Raises: `Conflict` if such an object appeared and vanished at the same moment.
         """
@@ -267,7 +267,7 @@ class Child:
         """Name our manager in a child of ours whose managedFields another client removed.
 
         Without any manager, the API server would note `before-first-apply` as another owner of all fields at the next
-        apply, and then no field that is not wanted any more would ever be removed. Which fields were ours is unknown:
+        apply, and then fields that are no longer wanted would never be removed. Which fields were ours is unknown:
         our label stands for them until the apply names all.
         Raises: `Conflict` if the child changed in the meantime.
         """

@@ -17,7 +17,7 @@ class DelegateToController:
     """Usage: `DelegateToController()`, before the steps that apply."""
 
     async def __call__(self, axn: Reconcile[Any]) -> None:
-        """Raises: what the handler raises; `HandlerTimeout`."""
+        """Raises: the errors of the handler; `HandlerTimeout`."""
         controller = axn.controller
         for step in controller.steps:
             await run_step(axn, step)
@@ -25,7 +25,7 @@ class DelegateToController:
                 return
         handler = controller.handlers_by_action.get(axn.action)
         if handler is not None:
-            _ = axn.spec  # what does not fit the schema does not get to the handler
+            _ = axn.spec  # an object that does not fit the schema does not get to the handler
             controller.validate(axn.resource)
             name = f"{axn.action} of {type(controller).__name__}"
             await call_handler(handler, axn, seconds=controller.timeout, name=name)

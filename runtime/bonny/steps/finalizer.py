@@ -14,7 +14,7 @@ object of the one before is gone; the lowest level is left to the garbage collec
 called again each time. `kubectl delete --cascade=orphan` keeps all children; `--cascade=foreground` keeps no order.
 
 Both changes are JSON patches that test the UID and the list of finalizers that they were decided on, so a re-created
-object or another writer's finalizer is never touched. If admission undoes one, `Retry` says so, and no handler runs.
+object or another writer's finalizer is never touched. If admission undoes one, that is a `Retry`, and no handler runs.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Finalizer:
         return self._name or (own if controller.finalizes() else None)
 
     async def __call__(self, axn: Reconcile[Any]) -> None:
-        """Raises: what the implementation raises; `HandlerTimeout`; `ApiError`; `Conflict` after three tries;
+        """Raises: the errors of the implementation; `HandlerTimeout`; `ApiError`; `Conflict` after three tries;
         `Retry` if another writer, or admission, undoes the change."""
         controller = axn.controller
         name = self.name_for(type(controller), axn.context.finalizer)
@@ -108,7 +108,7 @@ def _is_on(axn: Reconcile[Any], name: str) -> bool:
 
 
 def _must_stick(axn: Reconcile[Any], name: str, *, wanted: bool) -> None:
-    """Admission may change what a patch stores, and the answer is a success all the same. Raises: `Retry`."""
+    """Admission may change the stored object, and the answer is a success all the same. Raises: `Retry`."""
     if not axn.halted and _is_on(axn, name) != wanted:
         done, undoes = ("added", "removes it") if wanted else ("removed", "adds it again")
         raise Retry(f"the finalizer {name} was {done}, but an admission webhook or policy of the cluster {undoes}")
@@ -116,7 +116,7 @@ def _must_stick(axn: Reconcile[Any], name: str, *, wanted: bool) -> None:
 
 async def _is_still_on(axn: Reconcile[Any], name: str) -> bool:
     """Ask the API server before anything is cleaned up: the stream may be outdated, and the implementation would remove
-    what belongs to a new object of the same name."""
+    the resources of a new object of the same name."""
     fresh = await read_owner(axn)
     if fresh is None:
         axn.halt()

@@ -1,4 +1,4 @@
-"""Live objects: read from the API server and not from a stream, and what is ours of them; many requests at a time.
+"""Live objects: read from the API server and not from a stream, and our fields of them; many requests at a time.
 
 Destructive steps read here first: the owner may have changed since the handler saw it, and want the child again.
 """
@@ -89,7 +89,7 @@ async def read_owner(axn: Reconcile[Any]) -> Resource | None:
 
 
 async def owner_is_as_shown(axn: Reconcile[Any]) -> bool:
-    """Whether the object is what the handler was shown, and not under deletion. RBAC: get.
+    """Whether the object is as the handler was shown it, and not under deletion. RBAC: get.
 
     Its status counts where status changes count for the controller, unless this reconcile wrote it already.
     """
@@ -123,6 +123,6 @@ async def in_thread(size: int, work: Callable[..., T], *arguments: object) -> T:
 
 
 def report_fight(axn: Reconcile[Any], message: str, *, related: Resource | None = None) -> None:
-    """Log that another writer undoes what this controller writes, and emit an event on the handled object."""
+    """Log that another writer undoes the writes of this controller, and emit an event on the handled object."""
     log.warning("corrections delayed: another writer undoes them", extra={"object": str(axn.key), "because": message})
     axn.emit_at_end(Event(EventType.WARNING, "RepeatedDrift", "Correct", f"{message}; corrections now wait", related))

@@ -1,4 +1,4 @@
-"""Logger: logs what passes through the pipeline and what is sent."""
+"""Logger: logs the objects that pass through the pipeline, and the requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Logger:
             axn.at_end(self._sent)
 
     def _sent(self, axn: Reconcile[Any]) -> None:
-        """Log what was sent, and the outcome."""
+        """Log the requests, and the outcome."""
         for descendant in axn.descendants if axn.is_sent("descendants") else ():
             self._say("descendant", axn, descendant=identify(descendant))
         if axn.stored is not None:

@@ -1,13 +1,17 @@
-"""Findings: what a run of `prove` found, as sentences."""
+"""Findings: the defects that a run of `prove` found, as sentences."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from .causes import Cause, usual_cause
 from .plans import Fault, Plan
+
+# A wrong state can differ in thousands of lines.
+DIFF_LINES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,12 @@ class Finding:
     def classes(self) -> str:
         """Its sort, and its root cause."""
         return f"{self.plan.sort}: {self.cause or usual_cause(self.plan.sort)}"
+
+    @property
+    def shown(self) -> list[str]:
+        """The first lines of the difference, and how many there are beside them."""
+        more = len(self.diff) - DIFF_LINES
+        return [*self.diff[:DIFF_LINES], *([f"... and {more} more"] if more > 0 else [])]
 
     @property
     def sentence(self) -> str:
@@ -73,7 +83,7 @@ class Report:
             first = group[0]
             yield ""
             yield f"{number}. [{first.classes}] {first.sentence}"
-            yield from (f"     {line}" for line in first.diff)
+            yield from (f"     {line}" for line in first.shown)
             if first.smallest:
                 yield "   so small a sample shows it:"
                 yield from (f"     {line}" for line in first.smallest.splitlines())

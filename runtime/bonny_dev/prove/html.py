@@ -44,7 +44,7 @@ def page(report: Report) -> str:
 
 def _section(number: int, group: list[Finding], report: Report) -> str:
     first = group[0]
-    diff = "\n".join(_line(line) for line in first.diff)
+    diff = "\n".join(_line(line) for line in first.shown)
     others = "".join(f"<li><code>{escape(each.plan.name)}</code></li>" for each in group[1:])
     log = escape("\n".join(first.log.splitlines()[-LOG_LINES:]))
     return f"""<section>

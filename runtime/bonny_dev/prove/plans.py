@@ -1,4 +1,4 @@
-"""Plans: what is done to an operator in one life, in which words, and what sort of bug it finds.
+"""Plans: the faults of an operator's lives, their names in reports, and the sort of bug that each finds.
 
 The sorts of bugs are named as in Sieve (OSDI 2022): an intermediate state is left when an operator stops between two
 writes; a stale state is an old answer taken for the present one; an unobserved state came and went unseen.
@@ -16,6 +16,11 @@ from ..testing.faults import CommitThenRespond, Effect, Respond
 from .points import API, Chapter, Point
 
 LATE_SECONDS: Final = 2.0
+LOAD_SECONDS: Final = 5.0
+COALESCED_SECONDS: Final = 1.0
+# For so long after a write no watch shows anything. Other writes follow it within milliseconds.
+LOST_SECONDS: Final = 1.0
+EVENTS: Final = 1_000
 
 
 class Sort(StrEnum):
@@ -41,6 +46,10 @@ class Fault(StrEnum):
     FAILED = "500"
     TIMEOUT = "504"
     LATE = "late-events"
+    COALESCED = "coalesced"
+    EVENTS_LOST = "events-lost"
+    OLDER = "older-replica"
+    LOAD = "under-load"
     DOWN = "down"
     AT_ONCE = "at-once"
     UPGRADE = "upgrade"
@@ -59,6 +68,10 @@ SORTS: Final = {
     Fault.FAILED: Sort.ERROR,
     Fault.TIMEOUT: Sort.ERROR,
     Fault.LATE: Sort.STALE,
+    Fault.COALESCED: Sort.UNOBSERVED,
+    Fault.EVENTS_LOST: Sort.UNOBSERVED,
+    Fault.OLDER: Sort.STALE,
+    Fault.LOAD: Sort.STALE,
     Fault.DOWN: Sort.UNOBSERVED,
     Fault.AT_ONCE: Sort.UNOBSERVED,
     Fault.UPGRADE: Sort.UNDISTURBED,
@@ -67,6 +80,11 @@ SORTS: Final = {
 }
 WHOLE: Final = {
     Fault.LATE: f"every watch event comes {LATE_SECONDS:g} s late",
+    Fault.COALESCED: (
+        "the object is changed at once, and a watch shows only the last event of each object in "
+        f"{COALESCED_SECONDS:g} s"
+    ),
+    Fault.LOAD: f"watches of other kinds are {LOAD_SECONDS:g} s late, while the object is changed {EVENTS:,} times",
     Fault.UPGRADE: "the last release runs, and then this version",
     Fault.DOWNGRADE: "this version runs after the last release, and then that release again",
     Fault.PERMISSIONS: "in all lives",
@@ -79,13 +97,16 @@ TOLD: Final = {
     Fault.CONFLICT: "{} is answered with 409 Conflict, once",
     Fault.THROTTLED: "{} is answered with 429 Too Many Requests, once",
     Fault.FAILED: "{} is answered with 500, once",
+    Fault.EVENTS_LOST: (
+        f"no watch event comes for {LOST_SECONDS:g} s from {{}} on, and then the watches start again from lists"
+    ),
     Fault.TIMEOUT: "{} is carried out and answered with 504 Timeout",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One life: of which sample, with which fault, at which point or in which chapter."""
+    """One life: its sample, its fault, and the point or the chapter of the fault."""
 
     sample: str
     fault: Fault
@@ -109,7 +130,10 @@ class Plan:
             case Chapter():
                 if self.fault is Fault.AT_ONCE:
                     return "the object is deleted and created again at once"
-                return f"the operator does not run when the object is {str(self.at).replace('-', ' ')}"
+                chapter = str(self.at).replace("-", " ")
+                if self.fault is Fault.OLDER:
+                    return f"started again after the object was {chapter}, and shown the state before that for a while"
+                return f"the operator does not run when the object is {chapter}"
         return WHOLE.get(self.fault, "without any fault")
 
     def effect(self) -> Effect:
@@ -130,19 +154,11 @@ def _refusal(code: int, reason: str, message: str, *, retry_after: str | None = 
 
 
 def plans_for(sample: str, points: Iterable[Point], chapters: Iterable[Chapter]) -> Iterator[Plan]:
-    """All plans for a sample: the crash sweep first, then what is late or missed, then errors."""
+    """All plans for a sample: the crash sweep first, then late and lost events, then errors."""
     known = list(points)
     writes = [point for point in known if point.is_write and point.chapter is not Chapter.START]
-    for point in writes:
-        yield Plan(sample, Fault.KILL_BEFORE, point)
-        yield Plan(sample, Fault.KILL_AFTER, point)
-        if point.chapter is not Chapter.DELETED:
-            yield Plan(sample, Fault.KILL_DELETE, point)
-        yield Plan(sample, Fault.LOST, point)
-    yield Plan(sample, Fault.LATE)
-    yield Plan(sample, Fault.AT_ONCE, Chapter.AGAIN)
-    for chapter in chapters:
-        yield Plan(sample, Fault.DOWN, chapter)
+    yield from _sweep(sample, writes)
+    yield from _hidden(sample, writes, list(chapters))
     for point in known:
         yield Plan(sample, Fault.FAILED, point)
         if point.server == API:
@@ -151,3 +167,46 @@ def plans_for(sample: str, points: Iterable[Point], chapters: Iterable[Chapter])
                 if point.verb != "create":
                     yield Plan(sample, Fault.CONFLICT, point)
                 yield Plan(sample, Fault.TIMEOUT, point)
+
+
+def _sweep(sample: str, writes: Iterable[Point]) -> Iterator[Plan]:
+    for point in writes:
+        yield Plan(sample, Fault.KILL_BEFORE, point)
+        yield Plan(sample, Fault.KILL_AFTER, point)
+        if point.chapter is not Chapter.DELETED:
+            yield Plan(sample, Fault.KILL_DELETE, point)
+        yield Plan(sample, Fault.LOST, point)
+
+
+def _hidden(sample: str, writes: Iterable[Point], chapters: Iterable[Chapter]) -> Iterator[Plan]:
+    """Plans in which the operator sees changes late, or not at all."""
+    for fault in (Fault.LOAD, Fault.LATE, Fault.COALESCED):
+        yield Plan(sample, fault)
+    for point in writes:
+        if point.server == API:
+            yield Plan(sample, Fault.EVENTS_LOST, point)
+    yield Plan(sample, Fault.AT_ONCE, Chapter.AGAIN)
+    for chapter in chapters:
+        yield Plan(sample, Fault.DOWN, chapter)
+        if chapter is not Chapter.DELETED:
+            yield Plan(sample, Fault.OLDER, chapter)
+
+
+# How many lives of such a fault a usual run has for each sample, and in which chapters; a thorough run has all.
+USUAL: Final = {
+    Fault.EVENTS_LOST: (Chapter.CREATED, Chapter.CHANGED, Chapter.DELETED),
+    Fault.OLDER: (Chapter.CHANGED, Chapter.AGAIN),
+}
+
+
+def usual(plans: Iterable[Plan]) -> Iterator[Plan]:
+    """The plans of a usual run: of some faults only the first one in each of a few chapters."""
+    seen = set[tuple[str, Fault, Chapter | None]]()
+    for plan in plans:
+        if plan.fault not in USUAL:
+            yield plan
+            continue
+        chapter = plan.at.chapter if isinstance(plan.at, Point) else plan.at
+        if chapter in USUAL[plan.fault] and (plan.sample, plan.fault, chapter) not in seen:
+            seen.add((plan.sample, plan.fault, chapter))
+            yield plan

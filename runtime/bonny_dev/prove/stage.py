@@ -25,15 +25,16 @@ from ..sandbox.guard import Guard
 from ..sandbox.ports import free_ports
 from ..sandbox.server import answers
 from ..testing import faults
-from ..testing.faults import CommitThenDrop, Drop, FaultProxy, Late, ProxiedRequest, is_watch
+from ..testing.faults import CommitThenDrop, Drop, FaultProxy, Notify, ProxiedRequest
 from ..testing.running import START, environment
 from .external import External
 from .life import Broken, Interrupted, Life, Reference, Setup, chapters_of, counted
 from .permissions import used_by
-from .plans import LATE_SECONDS, Fault, Plan
+from .plans import COALESCED_SECONDS, LATE_SECONDS, LOAD_SECONDS, Fault, Plan
 from .points import API, PATH, SERVICE, Chapter, Sort, at, is_step, sort_of
 from .state import NAMESPACE, UUID, Fields, State, alike, differences, fields_of
 from .variants import Sample, placed
+from .world import World, flood
 
 # A process starts within a second or two; the rest is for a loaded machine.
 START_SECONDS: Final = 45.0
@@ -44,7 +45,14 @@ REST_SECONDS: Final = 5.0
 # In other lives the state is known, and silence only shows that nothing more is written at once.
 SHORT_SILENCE_SECONDS: Final = 0.3
 # At the end of lives in which something comes late.
-LONG_SILENCE_SECONDS: Final = {Fault.LATE: LATE_SECONDS + 1.0, Fault.AT_ONCE: 2.0, Fault.DOWN: 1.0}
+LONG_SILENCE_SECONDS: Final = {
+    Fault.LATE: LATE_SECONDS + 1.0,
+    Fault.COALESCED: COALESCED_SECONDS + 1.0,
+    Fault.OLDER: LATE_SECONDS + 1.0,
+    Fault.LOAD: LOAD_SECONDS + 1.0,
+    Fault.AT_ONCE: 2.0,
+    Fault.DOWN: 1.0,
+}
 # An operator that sent no request for so long does not repair its state any more. Retries come within 2 s.
 PATIENCE_SECONDS: Final = 12.0
 CHAPTER_SECONDS: Final = 60.0
@@ -73,12 +81,14 @@ class Stage:
     ) -> None:
         self._setup, self._proxy, self._service, self._outside, self._guard = setup, proxy, service, outside, guard
         self._sandbox = setup.sandbox
+        self._world = World(proxy)
         self._process: subprocess.Popen[bytes] | None = None
         self._namespace = ""
         self._chapter = Chapter.START
         self._began: list[tuple[float, Chapter]] = []
         self._uids: dict[str, str] = {}
         self._gone: set[str] = set()
+        self._before = ""
         self._killed = Event()
         self._log = Path()
         self._sample: Sample
@@ -130,7 +140,7 @@ class Stage:
         life.used = used_by(
             (each for server, each in self._requests() if server == API), self._setup.operator, namespace=own
         )
-        life.struck = fault is None or fault.hits > 0
+        life.struck = (fault is None or fault.hits > 0) and self._world.was_seen()
         life.log = self.log()
         if self._setup.wide:
             self._clean()
@@ -193,25 +203,47 @@ class Stage:
         self._chapter, self._began = Chapter.START, [(0.0, Chapter.START)]
         for each in sample.surroundings:
             self._sandbox.apply(placed(self._setup.operator, each, self._namespace))
+        handled = frozenset(self._subject_path(each).split("/")[-2] for each in sample.subjects)
+        self._world = World(self._proxy, handled)
 
     def _chapters(self, life: Life, sample: Sample, plan: Plan, reference: Reference | None) -> None:
-        for chapter in chapters_of(sample):
+        chapters = chapters_of(sample)
+        self._before = self._version()
+        for chapter, following in zip(chapters, (*chapters[1:], None), strict=True):
             life.chapter = chapter
             down = plan.fault is Fault.DOWN and plan.at is chapter
             if down:
                 self._kill()
-            self._do(chapter)
-            if plan.fault is Fault.AT_ONCE and chapter is Chapter.DELETED:
+            version = self._do(chapter)
+            if _goes_straight_on(plan, chapter, following):
                 continue
             if down:
                 self._start()
             if reference is None:
                 self._settle(life, chapter)
-            elif self._compare(life, chapter, reference, kills=plan):
-                return  # the object was deleted early, and its life is over
+            elif self._disturbed(life, chapter, plan, reference, version):
+                return
 
-    def _do(self, chapter: Chapter) -> None:
-        """Carry out a chapter, as its user."""
+    def _disturbed(self, life: Life, chapter: Chapter, plan: Plan, reference: Reference, version: str) -> bool:
+        """The rest of a chapter of a life with a fault. Returns: whether the life is over."""
+        if plan.fault is Fault.LOAD:
+            for each in map(self._subject_path, self._sample.subjects):
+                flood(self._sandbox, each)
+        if self._compare(life, chapter, reference, kills=plan):
+            return True  # the object was deleted early
+        if plan.fault is not Fault.OLDER:
+            return plan.fault is Fault.LOAD
+        if plan.at is chapter:
+            self._kill()
+            self._world.past(self._before)
+            self._start()
+            return True
+        if version or chapter is not Chapter.DELETED:  # without a finalizer, the last state is the one before
+            self._before = version or self._version()
+        return False
+
+    def _do(self, chapter: Chapter) -> str:
+        """Carry out a chapter, as its user. Returns: the resource version at which an object waits for its deletion."""
         sample = self._sample
         forms = {
             Chapter.CREATED: sample.subjects,
@@ -221,8 +253,7 @@ class Stage:
         }
         if chapter is Chapter.DELETED:
             self._enter(chapter)
-            self._delete_subjects()
-            return
+            return self._delete_subjects()
         if chapter is Chapter.AGAIN:
             self._sandbox.eventually(self._subjects_gone, within_seconds=CHAPTER_SECONDS)
         self._enter(chapter)
@@ -232,6 +263,7 @@ class Stage:
             except SandboxError as error:
                 raise Broken(str(error).replace(f"{self._namespace}/", "")) from error
             self._know(live)
+        return ""
 
     def _know(self, live: Resource) -> None:
         uid, name = live["metadata"]["uid"], live["metadata"]["name"]
@@ -246,17 +278,29 @@ class Stage:
     def _chapter_at(self, moment: float) -> Chapter:
         return next(chapter for began, chapter in reversed(self._began) if began <= moment)
 
-    def _delete_subjects(self) -> None:
+    def _delete_subjects(self) -> str:
+        """Returns: the resource version at which the last one waits for its finalizers; empty if there is none."""
+        version = ""
         for each in self._sample.subjects:
             live = self._subject(each)
             if live is not None:
                 self._gone.add(live["metadata"]["uid"])
-                self._sandbox.delete(
-                    each["apiVersion"], each["kind"], each["metadata"]["name"], namespace=self._namespace
-                )
+                answer = self._sandbox.request("DELETE", self._subject_path(each)).body
+                version = answer.get("metadata", {}).get("resourceVersion", "")
+        return version
+
+    def _subject_path(self, each: Resource) -> str:
+        name = each["metadata"]["name"]
+        return self._sandbox.path_of(each["apiVersion"], each["kind"], namespace=self._namespace, name=name)
 
     def _subject(self, each: Resource) -> Resource | None:
         return self._sandbox.get(each["apiVersion"], each["kind"], each["metadata"]["name"], namespace=self._namespace)
+
+    def _version(self) -> str:
+        """The resource version of the state now."""
+        first = self._sample.subjects[0]
+        path = self._sandbox.path_of(first["apiVersion"], first["kind"], namespace=self._namespace)
+        return str(self._sandbox.request("GET", path).body["metadata"]["resourceVersion"])
 
     def _subjects_gone(self) -> bool:
         return all(
@@ -344,7 +388,8 @@ class Stage:
                 self._start()
                 began = time.monotonic()
             self._check()
-            if self._silence() >= silence:
+            losing = self._world.is_losing()
+            if self._silence() >= silence and not losing:
                 diff = differences(reference.nature.without(self._state()), wanted)
                 if not diff and self._silence() >= silence:
                     return deleted
@@ -456,8 +501,7 @@ class Stage:
 
     def _arm(self, plan: Plan, reference: Reference) -> faults.Fault | None:
         """Prepare the fault of `plan`; None for a fault that is not at one request."""
-        if plan.fault is Fault.LATE:
-            self._proxy.add(faults.Fault(Late(LATE_SECONDS), on=is_watch, times=None))
+        self._world.prepare(plan.fault)
         if plan.at is None or isinstance(plan.at, Chapter):
             return None
         server = plan.at.server
@@ -473,6 +517,8 @@ class Stage:
                 effect = CommitThenDrop(self._strike)
             case Fault.LOST:
                 effect = CommitThenDrop()
+            case Fault.EVENTS_LOST:
+                effect = Notify(self._world.lose)
             case _:
                 effect = plan.effect()
         return proxy.add(faults.Fault(effect, on=at(plan.at, sort)))
@@ -517,6 +563,13 @@ class Stage:
         if self._process is not None:
             self._process.wait()
             self._process = None
+
+
+def _goes_straight_on(plan: Plan, chapter: Chapter, following: Chapter | None) -> bool:
+    """Whether the next chapter follows without a wait."""
+    if plan.fault is Fault.AT_ONCE:
+        return chapter is Chapter.DELETED
+    return plan.fault is Fault.COALESCED and following in (Chapter.CHANGED, Chapter.REDUCED)
 
 
 def _is_read(request: ProxiedRequest) -> bool:

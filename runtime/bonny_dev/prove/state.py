@@ -158,8 +158,14 @@ def contrasts(changed: State, created: State) -> list[str]:
 
 def _pairs(one: State, other: State) -> Iterator[tuple[str, Fields | None, Fields | None]]:
     """The objects of two states by label; None where a state has no such object."""
-    for label in sorted(one.keys() | other.keys()):
+    for label in sorted(one.keys() | other.keys(), key=_in_order):
         yield label, one.get(label), other.get(label)
+
+
+def _in_order(label: str) -> tuple[str, int]:
+    """For `sorted`: the numbers of objects with generated names count as numbers."""
+    name, _, number = label.partition(", number ")
+    return name, int(number or 0)
 
 
 def _fields_that_differ(one: Fields, other: Fields) -> Iterator[tuple[str, str, str]]:

@@ -362,14 +362,17 @@ def prove_operator(
     save: Annotated[
         bool, "write a test for each finding to tests/test_prove_<life>.py; it fails until that is fixed"
     ] = False,
+    thorough: Annotated[bool, "run also those lives of which a usual run has only a few"] = False,
 ) -> int:
     """Kill the operator at each of its writes, let its requests fail, and check that it ends in the same state.
 
     It lives through the objects in samples/, in a sandbox of its own. It ends with code 1 if it found something.
     """
+    from ..prove import Options
     from .survival import run
 
-    return run(Path(c.root), minutes=minutes, seed=seed, only=only or (), report=report, shrink=shrink, save=save)
+    options = Options(minutes=minutes, seed=seed, only=only or (), shrink=shrink, thorough=thorough)
+    return run(Path(c.root), options, report=report, save=save)
 
 
 @task()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -21,23 +21,23 @@ SAY: Final = partial(print, flush=True)
 INTERRUPTED: Final = 130
 
 
-def run(
-    root: Path, *, minutes: int, seed: int, only: Sequence[str], report: str, shrink: int = 0, save: bool = False
-) -> int:
-    """Run it; returns the exit code: 1 when something was found. Ctrl-C ends it with the findings so far, else 130.
+def run(root: Path, options: Options, *, report: str, save: bool = False) -> int:
+    """Run it, where a word of `only` may hold several names, with commas between them.
+
+    Returns: the exit code: 1 when something was found. Ctrl-C ends it with the findings so far, else 130.
 
     Raises: `UsageError` for bad options, and when there is nothing to run.
     """
-    if minutes < 0:
-        raise UsageError(f"--minutes {minutes}: use 0, for no limit, or more")
-    if shrink < 0:
-        raise UsageError(f"--shrink {shrink}: use 0, to look for no smaller sample, or more seconds")
+    if options.minutes < 0:
+        raise UsageError(f"--minutes {options.minutes}: use 0, for no limit, or more")
+    if options.shrink < 0:
+        raise UsageError(f"--shrink {options.shrink}: use 0, to look for no smaller sample, or more seconds")
     target = root / report if report else None
     if target is not None and not target.parent.is_dir():
         raise UsageError(f"--report {report}: there is no folder {target.parent}: create it first")
-    words = [word.strip() for each in only for word in each.split(",")]
+    words = [word.strip() for each in options.only for word in each.split(",")]
     try:
-        found = prove(root, Options(minutes=minutes, seed=seed, only=words, shrink=shrink), say=SAY)
+        found = prove(root, replace(options, only=words), say=SAY)
     except KeyboardInterrupt as interrupted:
         reports = [each for each in interrupted.args if isinstance(each, Report)]
         if not reports:

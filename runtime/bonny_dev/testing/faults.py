@@ -30,6 +30,7 @@ from aiohttp import web
 from yarl import URL
 
 from ..sandbox.kubeconfig import kubeconfig
+from .lossy import Coalesce, Late, Lose
 
 # Connections that a proxy must not pass on (RFC 9110, 7.6.1), and lengths that change with re-framing.
 HOP_BY_HOP: Final = frozenset(
@@ -169,13 +170,23 @@ class Inject:
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
-    """Each line of a watch comes so many seconds late. Bookmarks are as late as the events before them."""
+class Past:
+    """A list is answered as it was at this resource version. The API server has the last five minutes, and a watch
+    from there shows all changes since."""
 
-    seconds: float
+    version: str
 
 
-Effect: TypeAlias = Drop | CommitThenDrop | CommitThenRespond | Respond | Hold | Cut | Stall | Inject | Late
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """`first` is called, and the request continues as usual."""
+
+    first: Callable[[], None]
+
+
+OfRequest: TypeAlias = Drop | CommitThenDrop | CommitThenRespond | Respond | Hold | Past | Notify
+OfWatch: TypeAlias = Cut | Stall | Inject | Late | Coalesce | Lose
+Effect: TypeAlias = OfRequest | OfWatch
 
 
 @dataclass(slots=True)
@@ -209,7 +220,7 @@ class FaultProxy:
         self._stop: asyncio.Event
         self._upstream: aiohttp.ClientSession
         self._thread: threading.Thread
-        self._open: dict[int, web.Request] = {}
+        self._open: dict[int, tuple[web.Request, ProxiedRequest]] = {}
 
     # --- used by tests ------------------------------------------------------------------------------------------------
 
@@ -226,9 +237,9 @@ class FaultProxy:
         """Remove all faults, and begin the log again."""
         self._faults, self.requests = [], []
 
-    def cut_all(self) -> None:
-        """Reset every connection that is open now."""
-        self._loop.call_soon_threadsafe(lambda: [_reset(request) for request in self._open.values()])
+    def cut_all(self, on: Predicate = is_any) -> None:
+        """Reset every connection that is open now, of the requests that `on` names (default: all)."""
+        self._loop.call_soon_threadsafe(lambda: [_reset(each) for each, seen in self._open.values() if on(seen)])
 
     def count(self, on: Predicate, *, since: float = 0.0) -> int:
         """How many requests there were (since a monotonic time)."""
@@ -289,7 +300,7 @@ class FaultProxy:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         seen = ProxiedRequest(request.method, request.path, dict(request.query), time.monotonic())
         self.requests.append(seen)
-        self._open[id(request)] = request
+        self._open[id(request)] = request, seen
         try:
             if request.method == "POST":
                 seen.body = await request.read()
@@ -309,6 +320,8 @@ class FaultProxy:
                 return _reset(request)
             case Respond():
                 return _responded(seen, effect)
+            case Notify(first):
+                first()
             case Hold(until):
                 # Looked at, not waited for in a thread: one that is never set would outlive the proxy.
                 while not until.is_set():  # noqa: ASYNC110
@@ -319,6 +332,8 @@ class FaultProxy:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in HOP_BY_HOP}
         headers["Authorization"] = f"Bearer {self._token}"
         url = URL(self._sandbox.url + request.raw_path, encoded=True)
+        if isinstance(effect, Past) and "continue" not in request.query:  # a later page is of the version of the first
+            url = url.update_query(resourceVersion=effect.version, resourceVersionMatch="Exact")
         body = await request.read()
         # aiohttp warns of bytes that are longer than 1 MiB, and warnings may be errors where tests run.
         data = io.BytesIO(body) if body else None
@@ -370,33 +385,12 @@ async def _passed_back(
                 # A stalled stream reads on and sends nothing, until the client or the API server gives up.
             if isinstance(effect, Stall) and not effect.end:
                 await asyncio.Event().wait()
-        case Late(seconds):
-            await _late(response, answer, seconds)
+        case Late() | Coalesce() | Lose():
+            await effect.pass_back(answer.content, response.write)
             return response
     async for chunk in answer.content.iter_any():
         await response.write(chunk)
     return response
-
-
-async def _late(response: web.StreamResponse, answer: aiohttp.ClientResponse, seconds: float) -> None:
-    """Pass lines back, each `seconds` after it came: the reader does not wait for the writer."""
-    lines: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
-
-    async def read() -> None:
-        try:
-            async for line in answer.content:
-                lines.put_nowait((time.monotonic() + seconds, line))
-        finally:
-            lines.put_nowait((0.0, b""))
-
-    reader = asyncio.create_task(read())
-    try:
-        while (due := await lines.get())[1]:
-            await asyncio.sleep(max(0.0, due[0] - time.monotonic()))
-            await response.write(due[1])
-    finally:
-        reader.cancel()
-        await asyncio.wait([reader])
 
 
 async def _hung_up(sockets: list[socket.socket]) -> None:

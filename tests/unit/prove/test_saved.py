@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bonny.errors import UsageError
+from bonny_dev import prove
 from bonny_dev.prove.causes import Cause
 from bonny_dev.prove.findings import Finding, Report
 from bonny_dev.prove.plans import Fault, Plan
@@ -80,4 +81,4 @@ def test_one_test_for_each_group_and_never_over_a_file(tmp_path: Path) -> None:
 
 def test_a_time_below_zero_is_refused_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^--shrink -1: use 0, to look for no smaller sample, or more seconds$"):
-        survival.run(tmp_path, minutes=0, seed=0, only=(), report="", shrink=-1)
+        survival.run(tmp_path, prove.Options(shrink=-1), report="")

@@ -29,7 +29,7 @@ def test_each_prevented_plan_names_a_test_and_each_other_one_what_finds_it() -> 
         pattern = {
             "prevented": r"`test_\w+`",
             "own requests": r"`tests/broken/\w+\.py`",
-            "possible": r"lives `down` and `at-once`",
+            "possible": r"lives `down`, `at-once`, `coalesced` and `events-lost`",
         }[here]
         assert re.fullmatch(pattern, shown), plan
 
