@@ -71,7 +71,7 @@ class Declaration:
 
 
 class NamespaceChoice:
-    """Base of an extra's choice of the watched namespaces, which are not known at the start: `Operator(watch=...)`."""
+    """Base of an extra's choice of namespaces, which may change at run time: `Operator(watch=...)`."""
 
     streams: type[Streams]
     """The streams of a process whose namespaces change."""

@@ -124,7 +124,9 @@ def test_a_namespace_joins_and_leaves_without_a_restart(sandbox: Sandbox) -> Non
         assert noted.of(f"{outside}/t2").count("finalize") == 1
 
 
-def test_delete_is_called_for_what_ends_with_its_namespace_and_not_for_what_leaves(sandbox: Sandbox) -> None:
+def test_delete_is_called_for_objects_that_end_with_their_namespace_but_not_for_objects_that_leave(
+    sandbox: Sandbox,
+) -> None:
     deleted: list[str] = []
 
     class Deleting(Controller[Thing]):

@@ -53,7 +53,7 @@ def test_a_variable_goes_before_the_code(environ: dict[str, str], names: tuple[s
     assert config.of(NamespaceSelector).selector == selector
 
 
-def test_the_settings_say_where_a_selector_comes_from() -> None:
+def test_the_settings_show_where_a_selector_comes_from() -> None:
     assert in_force({}, NamespaceSelector("team=a"))[LABELED] == ("team=a", "operator")
     assert in_force({LABELED: "team=b"}, NamespaceSelector("team=a"))[LABELED] == ("team=b", LABELED)
     assert in_force({}, "all")[LABELED] == ("", "default")

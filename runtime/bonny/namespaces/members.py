@@ -68,7 +68,7 @@ class Member:
         self.advance.set()
 
     def restored(self, stream: Stream) -> None:
-        """The routers are told."""
+        """The routers forget versions."""
 
 
 class NamespacesRun(ExtraRun):
@@ -93,7 +93,7 @@ class NamespacesRun(ExtraRun):
     def __str__(self) -> str:
         return "namespaces"
 
-    # --- what the stream of namespaces shows --------------------------------------------------------------------------
+    # --- the stream of namespaces --------------------------------------------------------------------------
 
     def seen(self, _: Stream, delta: Delta) -> None:
         """A namespace got or lost the labels, or is gone."""
@@ -171,7 +171,7 @@ class NamespacesRun(ExtraRun):
         log.info("namespace joined", extra=extra)
 
     async def _end(self, member: Member) -> bool:
-        """Let what runs end. Returns: whether the namespace was deleted."""
+        """Let running reconciles end. Returns: whether the namespace was deleted."""
         member.leaving = True
         if member.joined:
             self._streams.names.remove(member.name)

@@ -74,12 +74,12 @@ class NamespaceRouter(Router):
                 wait.cancel()
 
     def prepare(self, followed: Followed) -> None:
-        """Before the streams run: keep indexes of what they show."""
+        """Before the streams run: keep indexes of their objects."""
         # Where the owner is found by its child: in all primary streams.
         Indexes([*self.primary, *followed.primary], _pairs(followed.owned), _pairs(followed.related))
 
     async def join(self, namespace: str, followed: Followed) -> None:
-        """Follow the streams of `namespace`, which are in sync, and queue what they concern, behind live changes."""
+        """Follow the streams of `namespace`, which are in sync, and queue the keys that they concern, behind live changes."""
         for home in followed.primary:
             self._homes[namespace] = home
         self.primary += followed.primary
@@ -108,7 +108,7 @@ class NamespaceRouter(Router):
                 self._enqueue(key, reason, priority=Priority.LOW)
 
     def hide(self, namespace: str) -> None:
-        """Hand out none of its keys any more; reconciles that run go on, with all streams."""
+        """Hand out none of its keys; running reconciles continue, with all streams."""
         if namespace in self._homes:
             self._leaving.add(namespace)
 
@@ -117,8 +117,8 @@ class NamespaceRouter(Router):
         return any(self.queue.is_working(key) for key in self._keys(namespace))
 
     def leave(self, namespace: str, followed: Followed, *, deleted: bool) -> None:
-        """Forget the streams, which are closed, and the keys of `namespace`. What was `deleted` with it gets its
-        `delete`, like all whose deletion was seen before."""
+        """Forget the streams, which are closed, and the keys of `namespace`. Objects that were `deleted` with it
+        get their `delete`, like all whose deletion was seen before."""
         streams, home, keys = followed.streams, self._homes.pop(namespace, None), self._keys(namespace)
         self.primary[:] = [stream for stream in self.primary if stream not in followed.primary]
         self.owned_streams[:] = [stream for stream in self.owned_streams if stream not in streams]

@@ -173,7 +173,7 @@ async def facts(client: Client, kind: Kind, namespace: str, name: str, *, of: Op
 
 
 async def _outside(reader: _Reader, of: OperatorFacts, namespace: str) -> str:
-    """`namespace`, if the operator does not watch it as its code says."""
+    """`namespace`, if the operator, by its code, does not watch it."""
     watched: Sequence[str] | None = of.operator.watched(of.namespace)
     if watched == ():
         watched = await reader.read(selected.selected_namespaces(reader.client, of.operator), None)
