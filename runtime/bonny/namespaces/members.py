@@ -107,7 +107,7 @@ class NamespacesRun(ExtraRun):
         """Nothing waits for that."""
 
     def restored(self, stream: Stream) -> None:
-        """The next list shows what is selected now."""
+        """The next list shows the selected ones."""
 
     # --- joining and leaving ------------------------------------------------------------------------------------------
 

@@ -79,7 +79,7 @@ class NamespaceRouter(Router):
         Indexes([*self.primary, *followed.primary], _pairs(followed.owned), _pairs(followed.related))
 
     async def join(self, namespace: str, followed: Followed) -> None:
-        """Follow the streams of `namespace`, which are in sync, and queue the keys that they concern, behind live changes."""
+        """Follow the streams of `namespace`, which are in sync; queue the keys they concern behind live changes."""
         for home in followed.primary:
             self._homes[namespace] = home
         self.primary += followed.primary
