@@ -18,7 +18,7 @@ from ..project import Project
 from . import sandbox as sandbox
 from .command_line import check_command_line as check_command_line
 from .declaring import FromCrd, OfAll, task
-from .options import Definition, DryRun, KubeContext, LocalRun, ManifestOptions, NewApi, NewKind, separated
+from .options import Definition, DryRun, KubeContext, LocalRun, ManifestOptions, Move, NewApi, NewKind, separated
 from .shipping import image as image
 from .shipping import install as install
 from .shipping import lock as lock
@@ -337,6 +337,25 @@ def migrate_kind(
         raise UsageError(f"the operator has no kind {kind}: it has {', '.join(definitions) or 'none of its own'}")
     removed = remove_version or []
     return int(not asyncio.run(migrate(cluster_of(context), definitions[kind], removed=removed, dry_run=dry_run)))
+
+
+@task(name="migrate-from", iterable=["finalizer", "annotation", "manager"])
+def move_from(c: Context, options: Move) -> int:
+    """Take over from an operator of another framework: finalizers, annotations, field managers; or handlers of kopf.
+
+    It ends with code 1 if an object could not be changed.
+    """
+    from .migrate_from import move_code, move_objects
+
+    project = Project.at(Path(c.root))
+    if not options.code:
+        return int(not move_objects(project, options))
+    port = move_code(project, options)
+    if port.plan.texts:
+        _carry_out(c, port.plan, dry_run=options.dry_run)
+    elif not port.unknown:
+        print("no handler needs a controller: nothing was written")
+    return 0
 
 
 @task(name="test")

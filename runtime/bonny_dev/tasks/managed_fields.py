@@ -35,7 +35,7 @@ def relabelled(
         manager = tuple(map(entry.get, ("manager", "operation", "apiVersion", "subresource")))
         former = merged.get(manager, {"fieldsV1": {}})
         if entry["fieldsV1"]:
-            merged[manager] = {**entry, "fieldsV1": _union(former["fieldsV1"], entry["fieldsV1"])}
+            merged[manager] = {**entry, "fieldsV1": union(former["fieldsV1"], entry["fieldsV1"])}
     return list(merged.values())
 
 
@@ -62,5 +62,6 @@ def _below(schema: Resource, step: str) -> Resource | None:
     return schema if mark == "." else schema.get("items")
 
 
-def _union(left: Fields, right: Fields) -> Fields:
-    return {step: _union(left.get(step, {}), right.get(step, {})) for step in {**left, **right}}
+def union(left: Fields, right: Fields) -> Fields:
+    """The paths of both."""
+    return {step: union(left.get(step, {}), right.get(step, {})) for step in {**left, **right}}

@@ -102,6 +102,24 @@ class LocalRun:
     context: KubeContext = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """The options of migrate-from."""
+
+    source: Annotated[str, "kopf, kubebuilder, operator-sdk, bonny, metacontroller or shell-operator"]
+    code: Annotated[
+        str, "a module with handlers of kopf: list them, and write controllers; the cluster is not touched"
+    ] = ""
+    finalizer: Annotated[list[str] | None, "a further finalizer of the former operator; may be repeated"] = None
+    annotation: Annotated[
+        list[str] | None, "a further annotation of it; one that ends with / stands for all that begin so"
+    ] = None
+    manager: Annotated[list[str] | None, "a further field manager of its children, as `kubectl get` shows"] = None
+    back: Annotated[bool, "the way back: replace the finalizers of this operator by that of the former one"] = False
+    dry_run: Annotated[bool, "print the steps to do, and change nothing"] = False
+    context: KubeContext = ""
+
+
 def separated(flags: Iterable[str] | None) -> list[str]:
     """The names in a flag that may be given several times, and name several with commas. invoke makes None a list."""
     return [name.strip() for flag in flags or () for name in flag.split(",")]

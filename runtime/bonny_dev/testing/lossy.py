@@ -1,6 +1,6 @@
-"""Lossy: watches that show less than happened, or show it late, and never anything that did not happen.
+"""Lossy: watches that show some changes late, and others not at all, and never a change that was not made.
 
-Each is an effect of `bonny_dev.testing.faults`, for requests that are watches. What it passes back is what a slower
+Each is an effect of `bonny_dev.testing.faults`, for requests that are watches. It passes back lines that a slower
 API server could have sent: lines late, lines left out up to a list, or several changes of an object as one.
 """
 
@@ -90,13 +90,13 @@ class Coalesce:
 
 @dataclass(frozen=True, slots=True)
 class Lose:
-    """While `lost` is set, the lines of a watch are left out. Whoever clears it resets the watch, so that the client
-    lists again."""
+    """While `lost` is set, the lines of a watch are left out. The caller clears it and resets the watch, so that
+    the client lists again."""
 
     lost: threading.Event = field(default_factory=threading.Event)
 
     async def pass_back(self, lines: Lines, write: Write) -> None:
-        """Pass lines back, but for those that are lost."""
+        """Pass lines back, except the lost lines."""
         async for line in lines:
             if not self.lost.is_set():
                 await write(line)
