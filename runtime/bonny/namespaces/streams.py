@@ -80,21 +80,21 @@ class NamespaceRouter(Router):
 
     async def join(self, namespace: str, followed: Followed) -> None:
         """Follow the streams of `namespace`, which are in sync; queue the keys they concern behind live changes."""
-        for home in followed.primary:
-            self._homes[namespace] = home
-        self.primary += followed.primary
         owned, related = _pairs(followed.owned), _pairs(followed.related)
         self._owned += owned
         self.owned_streams += [stream for _, stream in owned]
         self._related += related
         for stream in followed.streams:
             stream.subscribe(self)
-        for stream in followed.primary:
-            await self._queue_all(Reason.ADDED, stream, lambda delta: (delta.key,))
+        # Owners elsewhere; those of this namespace are queued once, below.
         for stream in dict.fromkeys(stream for _, stream in owned):
             await self._queue_all(Reason.CHILD, stream, self.indexes.owners)
         for kind, stream in related:
             await self._queue_all(Reason.RELATED, stream, partial(self._concerned, kind))
+        self.primary += followed.primary
+        for home in followed.primary:
+            self._homes[namespace] = home
+            await self._queue_all(Reason.ADDED, home, lambda delta: (delta.key,))
 
     def _concerned(self, kind: Related, delta: Delta) -> Iterable[Key]:
         return filter(self.item, self.indexes.concerned(kind, delta))
