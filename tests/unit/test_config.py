@@ -183,7 +183,8 @@ def test_the_password_of_a_proxy_is_masked(proxy: str, shown: str) -> None:
 
 def test_every_field_has_a_variable_and_every_variable_a_field() -> None:
     assert {variable.field for variable in VARIABLES.values()} == {field.name for field in fields(Config)} - {"extras"}
-    for of in (Config, ConsoleSettings, WebhookSettings, MetricsSettings, NamespaceSelector):
+    types = {Config, ConsoleSettings, WebhookSettings, MetricsSettings, NamespaceSelector}
+    for of in types:
         named = {variable.field for settings_, variable in variables().values() if settings_ is of}
         assert named == {field.name for field in fields(of)} - {"extras"}
     assert {of for of, _ in variables().values()} == {
