@@ -112,7 +112,7 @@ class Axn(Generic[V_co]):
     _loop: asyncio.AbstractEventLoop | None = None
     _calling: Future[Any] | None = None
 
-    # --- the object and the reason ------------------------------------------------------------------------------------
+    # --- the object and the reason ---
 
     @property
     def spec(self: Axn[HasSpec[S]]) -> S:
@@ -233,7 +233,7 @@ class Axn(Generic[V_co]):
             self._must_be_open()
             raise
 
-    # --- desired state ------------------------------------------------------------------------------------------------
+    # --- desired state ---
 
     def register_descendant(
         self,
@@ -370,7 +370,7 @@ class Axn(Generic[V_co]):
         """Run no further steps in this reconcile. Registered events are still emitted."""
         self._halted = True
 
-    # --- events -------------------------------------------------------------------------------------------------------
+    # --- events ---
 
     def success_event(self, *, reason: str = "", message: str = "", related: Mapping[str, Any] | None = None) -> None:
         """Register an event of type Normal, emitted if the reconcile succeeds and changed something.
@@ -415,7 +415,7 @@ class Axn(Generic[V_co]):
         self._may_change("events")
         self._events.append((event, only_if_changed))
 
-    # --- names and checks ---------------------------------------------------------------------------------------------
+    # --- names and checks ---
 
     def _name_of(self, gvk: tuple[str, str], key: Key) -> ObjectName:
         """The name of a descendant; without a namespace it is in that of the handled object."""

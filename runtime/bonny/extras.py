@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from .engine.stream import Stream
     from .lifespan import HasLifespan
     from .operator import Operator
-    from .run.config import Variable
+    from .run.config import Config, Variable
     from .run.process import Process
+    from .run.streams import Streams
     from .run.supervisor import Runnable, Stoppable
 
 PACKAGE: Final = Path(__file__).parent
@@ -69,11 +70,21 @@ class Declaration:
     name: str
 
 
+class NamespaceChoice:
+    """Base of an extra's choice of namespaces, which may change at run time: `Operator(watch=...)`."""
+
+    streams: type[Streams]
+    """The streams of a process whose namespaces change."""
+
+
 class ExtraRun:
     """The part of an extra in one run of the process. The base does nothing."""
 
     lifespans: Sequence[HasLifespan] = ()
     """Parts whose lifespans are entered before `serving`."""
+
+    streams: Sequence[Stream] = ()
+    """Streams that it runs itself, for the probes."""
 
     lasting: Sequence[Runnable] = ()
     """Parts that run from the start until the process stops, also on a standby."""
@@ -121,6 +132,10 @@ class Extra:
 
     honoured: Mapping[str, str] = MappingProxyType({})
     """Environment variables of other tools that have an effect, with a sentence each."""
+
+    def configured(self, config: Config, given: Mapping[str, str]) -> Config:
+        """The settings that `config` and the variables `given` mean together. Raises: `UsageError`."""
+        return config
 
     def check(self, operator: Operator) -> None:
         """Raises: `OptionError` when its parts do not fit the operator."""

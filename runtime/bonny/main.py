@@ -26,7 +26,7 @@ from typing import Final
 
 from .client.config import Cluster, find_cluster, own_namespace
 from .errors import UsageError
-from .extras import missing, unused_variables
+from .extras import NamespaceChoice, missing, unused_variables
 from .operator import Operator
 from .run.config import Config, settings, variables
 from .run.event_loop import EXITS, loop_factory, running
@@ -95,9 +95,7 @@ def main(operator: Operator, arguments: Sequence[str] | None = None) -> int:
             case ["help" | "--help" | "-h"]:
                 _print_help()
             case _:
-                raise UsageError(
-                    f"unknown arguments {' '.join(words)!r}: use run (the default), config, version or help"
-                )
+                raise UsageError(f"unknown arguments {' '.join(words)!r}: use run, config, version or help")
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
@@ -120,7 +118,8 @@ def _print_settings(operator: Operator) -> None:
 
 def defaults(operator: Operator) -> Config:
     """The settings of an operator in an empty environment."""
-    return Config(watch_namespaces=operator.watched(own_namespace()), grace=operator.grace)
+    chosen = (operator.watch,) if isinstance(operator.watch, NamespaceChoice) else ()
+    return Config(watch_namespaces=operator.watched(own_namespace()), grace=operator.grace, extras=chosen)
 
 
 def serve(operator: Operator, config: Config, cluster: Cluster, *, console: Form | None = None) -> int:

@@ -22,7 +22,7 @@ from .deploy import Deploy
 from .engine.reconcile import Step
 from .errors import OptionError
 from .events import EVENT, EVENT_VERBS
-from .extras import Declaration, Part, check_options, of_operator
+from .extras import Declaration, NamespaceChoice, Part, check_options, of_operator
 from .naming import check_dns_label, check_finalizer, is_object_name, is_subdomain
 from .resource import Resource
 from .servers.periodic import PeriodicTask
@@ -65,7 +65,7 @@ class Operator:
         controllers: Iterable[Servable] = (),
         crds: Iterable[type[Version] | Declaration] = (),
         steps: Sequence[Step] | None = None,
-        watch: str = "all",
+        watch: str | Iterable[str] | NamespaceChoice = "all",
         watch_options: WatchOptions | None = None,
         lease: LeaseTiming | None = None,
         grace: float = 25.0,
@@ -114,12 +114,9 @@ class Operator:
         self.steps: tuple[Step, ...] = tuple(default_steps() if steps is None else steps)
         """The pipeline of every reconcile. Default: `default_steps()`."""
 
-        if watch not in ("all", "namespace"):
-            raise OptionError(
-                f"watch of operator {name} is {watch[:60]!r}: write 'all', or 'namespace' for where it runs"
-            )
-        self.watch: str = watch
-        """The namespaces to watch: "all", or only the "namespace" in which the operator runs. Default "all"."""
+        self.watch: str | tuple[str, ...] | NamespaceChoice = _checked_watch(name, watch)
+        """The namespaces to watch: "all"; only the "namespace" in which the operator runs; a list of names; or
+        `bonny.namespaces.NamespaceSelector`, by their labels. Default "all"."""
 
         self.watch_options: WatchOptions = watch_options or WatchOptions()
         """How kinds are listed and watched. Use shorter timeouts where a load balancer cuts idle connections sooner."""
@@ -184,8 +181,10 @@ class Operator:
         return self.watch == "namespace"
 
     def watched(self, namespace: str) -> tuple[str, ...] | None:
-        """The namespaces that it watches when it runs in `namespace`; None: all."""
-        return (namespace,) if self.namespaced else None
+        """The namespaces that it watches when it runs in `namespace`; None: all; empty: they join while it runs."""
+        if isinstance(self.watch, str):
+            return (namespace,) if self.namespaced else None
+        return self.watch if isinstance(self.watch, tuple) else ()
 
     def finalizers(self, controller: type[Controller[Any]]) -> tuple[str, ...]:
         """The finalizers that it keeps on the objects of that controller."""
@@ -253,6 +252,15 @@ def _checked_group(name: str, group: str) -> str:
     if not (is_subdomain(group) and "." in group):
         raise OptionError(f"group of operator {name} is {group[:60]!r}: use a domain name that you own: example.com")
     return group
+
+
+def _checked_watch(name: str, watch: object) -> str | tuple[str, ...] | NamespaceChoice:
+    if watch in ("all", "namespace") or isinstance(watch, NamespaceChoice):
+        return watch
+    if not watch or isinstance(watch, str) or not isinstance(watch, Iterable):
+        refused = f"watch of operator {name} is {repr(watch)[:60]}"
+        raise OptionError(f"{refused}: write 'all', 'namespace' for where it runs, or a list of namespaces")
+    return tuple(check_dns_label(each, "namespace to watch") for each in dict.fromkeys(watch))
 
 
 def _is_grace(seconds: object) -> bool:

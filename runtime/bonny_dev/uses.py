@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bonny.extras import MissingExtra
 from bonny.operator import Operator
+from bonny.resource import Resource
 
 from .wheel import listed_extras, sources
 
@@ -16,6 +17,21 @@ from .wheel import listed_extras, sources
 def has_webhooks(operator: Operator) -> bool:
     """Whether the API server calls the operator: it reviews writes, or converts between versions of a kind."""
     return bool(operator.converted) or any(part.extra == "webhooks" for part in operator.parts)
+
+
+def selector_of(operator: Operator) -> str:
+    """The labels of the namespaces that it watches; empty if others, or all, are."""
+    if isinstance(operator.watch, str | tuple):
+        return ""
+    from bonny.namespaces import NamespaceSelector  # noqa: PLC0415  its extra may be absent
+
+    return operator.watch.selector if isinstance(operator.watch, NamespaceSelector) else ""
+
+
+def namespaces_of(operator: Operator) -> list[Resource]:
+    """The namespaces that it watches by name, for a sandbox, where they do not exist yet."""
+    names = operator.watch if isinstance(operator.watch, tuple) else ()
+    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names]
 
 
 def imports(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -469,7 +469,7 @@ def test_an_api_server_that_is_killed_and_comes_back_loses_nothing(start_operato
 @pytest.mark.parametrize(
     ("arguments", "settings", "telling"),
     [
-        (["dance"], {}, "use run (the default), config, version or help"),
+        (["dance"], {}, "use run, config, version or help"),
         ([], {"BONNY_HTTP_PORT": "http"}, "BONNY_HTTP_PORT"),
         ([], {"BONNY_KUBECONFIG": "/nowhere/kubeconfig"}, "/nowhere/kubeconfig"),
         ([], {"BONNY_CONTEXT": "nowhere"}, "'nowhere'"),

@@ -518,7 +518,7 @@ class WritesOfAll(ControllerThatStandsBy):
 
     def happens(self, name: str) -> None:
         for child in {self.some() for _ in range(3)}:
-            self.router.own_writes.begin_write(CHILD, key(child), owner=key(name))
+            self.router.own_writes.begin_write(owner=key(name))
             self.version += 1
             self.router.own_writes.end_write(CHILD, key(child), str(self.version), owner=key(name))
         child = self.some()

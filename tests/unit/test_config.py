@@ -15,6 +15,7 @@ from bonny.console.extra import ConsoleSettings
 from bonny.errors import UsageError
 from bonny.main import defaults, main
 from bonny.metrics_auth.settings import MetricsSettings
+from bonny.namespaces import NamespaceSelector
 from bonny.run.config import VARIABLES, Config, settings, variables
 from bonny.webhooks.settings import WebhookSettings
 from tools import configuration
@@ -182,10 +183,17 @@ def test_the_password_of_a_proxy_is_masked(proxy: str, shown: str) -> None:
 
 def test_every_field_has_a_variable_and_every_variable_a_field() -> None:
     assert {variable.field for variable in VARIABLES.values()} == {field.name for field in fields(Config)} - {"extras"}
-    for of in (Config, ConsoleSettings, WebhookSettings, MetricsSettings):
+    types = {Config, ConsoleSettings, WebhookSettings, MetricsSettings, NamespaceSelector}
+    for of in types:
         named = {variable.field for settings_, variable in variables().values() if settings_ is of}
         assert named == {field.name for field in fields(of)} - {"extras"}
-    assert {of for of, _ in variables().values()} == {Config, ConsoleSettings, WebhookSettings, MetricsSettings}
+    assert {of for of, _ in variables().values()} == {
+        Config,
+        ConsoleSettings,
+        WebhookSettings,
+        MetricsSettings,
+        NamespaceSelector,
+    }
     assert set(in_force({})) == set(variables())
 
 
@@ -253,4 +261,4 @@ def test_the_help_names_every_command_and_every_variable(capsys: pytest.CaptureF
     printed = capsys.readouterr().out
     assert all(f"\n    {word} " in printed for word in ("run", "config", "version", *in_force({})))
     assert main(Operator(name="o", group="example.com"), ["conf"]) == 2
-    assert "use run (the default), config, version or help" in capsys.readouterr().err
+    assert "use run, config, version or help" in capsys.readouterr().err

@@ -61,7 +61,7 @@ async def test_an_owner_waits_for_the_stream_of_the_namespace_that_it_wrote_to()
     watched = Watched()
     router, child = watched.router, Key("b", "c")
     await watched.list()
-    router.own_writes.begin_write(CONFIG_MAP, child, owner=W1)
+    router.own_writes.begin_write(owner=W1)
     router.own_writes.end_write(CONFIG_MAP, child, "20", owner=W1)
     assert router.queue.take(now=1e9) is not None
     assert router.own_writes.park(W1, now=0.0)

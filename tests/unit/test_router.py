@@ -131,7 +131,7 @@ def test_a_changed_child_without_the_label_queues_the_owner_of_its_owner_referen
 @pytest.mark.parametrize("event_first", [True, False])
 def test_the_event_of_an_own_write_queues_nobody(streams: Streams, event_first: bool) -> None:
     child = Key("default", "c")
-    streams.router.own_writes.begin_write(CONFIG_MAP, child, owner=W1)
+    streams.router.own_writes.begin_write(owner=W1)
     if event_first:
         streams.says(streams.config_maps, "ADDED", thing("c", version=11, owner="uid-w1"))
         streams.router.own_writes.end_write(CONFIG_MAP, child, "11", owner=W1)
@@ -148,7 +148,7 @@ def test_a_foreign_change_around_an_own_write_is_seen(streams: Streams, foreign:
     def meddle(version: int) -> None:
         streams.says(streams.config_maps, "MODIFIED", thing("c", version=version, owner="uid-w1"))
 
-    streams.router.own_writes.begin_write(CONFIG_MAP, child, owner=W1)
+    streams.router.own_writes.begin_write(owner=W1)
     if foreign == "before":
         meddle(11)
     streams.says(streams.config_maps, "MODIFIED", thing("c", version=12, owner="uid-w1"))
@@ -163,7 +163,7 @@ def test_a_foreign_change_around_an_own_write_is_seen(streams: Streams, foreign:
 def test_a_difference_that_a_list_finds_is_never_taken_for_an_own_write(streams: Streams) -> None:
     """A list can hide a foreign change in front of our own write."""
     child = Key("default", "c")
-    streams.router.own_writes.begin_write(CONFIG_MAP, child, owner=W1)
+    streams.router.own_writes.begin_write(owner=W1)
     streams.router.own_writes.end_write(CONFIG_MAP, child, "12", owner=W1)
     streams.tells(streams.config_maps, watch.Silent(), watch.Tick())
     streams.lists(streams.config_maps, thing("c", version=12, owner="uid-w1"), version=12)
@@ -173,7 +173,7 @@ def test_a_difference_that_a_list_finds_is_never_taken_for_an_own_write(streams:
 def test_own_writes_that_a_list_showed_are_forgotten(streams: Streams) -> None:
     """Regression: an operator's memory grew with each write whose stream broke before its event."""
     for name in ("stays", "goes"):
-        streams.router.own_writes.begin_write(CONFIG_MAP, Key("default", name), owner=W1)
+        streams.router.own_writes.begin_write(owner=W1)
         streams.router.own_writes.end_write(CONFIG_MAP, Key("default", name), "12", owner=W1)
     streams.tells(streams.config_maps, watch.Silent())
     streams.tells(streams.config_maps, watch.Tick())
@@ -185,7 +185,7 @@ def test_own_writes_that_a_list_showed_are_forgotten(streams: Streams) -> None:
 
 def test_a_key_waits_until_the_stream_shows_what_it_wrote(streams: Streams) -> None:
     router = streams.router
-    router.own_writes.begin_write(WIDGET, W1, owner=W1)
+    router.own_writes.begin_write(owner=W1)
     router.own_writes.end_write(WIDGET, W1, "20", owner=W1)
     router.queue.add(W1, Reason.CHILD, now=0.0)
     work = router.queue.take(now=0.0)
@@ -204,7 +204,7 @@ def test_a_key_waits_until_the_stream_shows_what_it_wrote(streams: Streams) -> N
 def test_a_stream_that_never_shows_a_write_holds_its_key_for_five_seconds_once(streams: Streams) -> None:
     """Regression: the wait began anew each time the key came back, so it never ended."""
     router = streams.router
-    router.own_writes.begin_write(WIDGET, W1, owner=W1)
+    router.own_writes.begin_write(owner=W1)
     router.own_writes.end_write(WIDGET, W1, "20", owner=W1)
     router.queue.add(W1, Reason.CHILD, now=0.0)
     assert router.queue.take(now=0.0) is not None
@@ -219,7 +219,7 @@ def test_a_stream_that_never_shows_a_write_holds_its_key_for_five_seconds_once(s
 def test_a_key_that_went_on_too_early_looks_again_when_its_write_is_shown(streams: Streams) -> None:
     """Regression: that event was an own one and woke nobody, so a child that was dropped meanwhile was never pruned."""
     router, child = streams.router, Key("default", "c")
-    router.own_writes.begin_write(CONFIG_MAP, child, owner=W1)
+    router.own_writes.begin_write(owner=W1)
     router.own_writes.end_write(CONFIG_MAP, child, "20", owner=W1)
     router.queue.add(W1, Reason.CHANGED, now=0.0)
     for now, parked in ((0.0, True), (BARRIER_SECONDS, False)):
@@ -317,7 +317,7 @@ def two(streams: Streams) -> Streams:
 
 
 def wrote(streams: Streams, owner: Key, version: int, *, child: str = "c") -> None:
-    streams.router.own_writes.begin_write(CONFIG_MAP, Key("default", child), owner=owner)
+    streams.router.own_writes.begin_write(owner=owner)
     streams.router.own_writes.end_write(CONFIG_MAP, Key("default", child), str(version), owner=owner)
 
 
@@ -333,7 +333,7 @@ def taken(streams: Streams, *keys: Key, now: float) -> list[Key]:
 
 
 def test_a_write_of_one_object_says_nothing_of_the_children_of_another(two: Streams) -> None:
-    two.router.own_writes.begin_write(CONFIG_MAP, CHILD, owner=W1)
+    two.router.own_writes.begin_write(owner=W1)
     two.says(two.config_maps, "ADDED", thing("c", version=12, owner="uid-w1"))
     two.says(two.config_maps, "ADDED", thing("other", version=13, owner="uid-w2"))
     assert two.queued() == {W2: frozenset({Reason.CHILD})}
@@ -358,7 +358,7 @@ def test_of_several_objects_on_one_stream_each_has_its_own_writes(data: st.DataO
         outcome = data.draw(st.sampled_from(["own", "failed", "foreign"]))
         foreign[owner] += outcome != "own"
         if outcome != "foreign":
-            router.own_writes.begin_write(CONFIG_MAP, Key("default", owner.name), owner=owner)
+            router.own_writes.begin_write(owner=owner)
             pending.append((owner, str(version) if outcome == "own" else None))
         early, pending = data.draw(st.sampled_from([(pending, []), ([], pending)]))
         for writer, answer in early:
@@ -390,7 +390,7 @@ def test_a_stream_releases_exactly_the_keys_whose_writes_it_shows(two: Streams) 
 
 def test_a_key_that_wrote_to_two_streams_waits_for_both(streams: Streams) -> None:
     wrote(streams, W1, 20)
-    streams.router.own_writes.begin_write(WIDGET, W1, owner=W1)
+    streams.router.own_writes.begin_write(owner=W1)
     streams.router.own_writes.end_write(WIDGET, W1, "30", owner=W1)
     assert taken(streams, W1, now=0.0) == []
 
@@ -470,7 +470,7 @@ def test_a_write_that_outlives_its_reconcile_is_known_until_it_is_answered(strea
     """Regression: a handler's task that still wrote when its key was taken again left a count below zero, so that every
     later event of the key was kept in memory."""
     router = streams.router
-    router.own_writes.begin_write(CONFIG_MAP, CHILD, owner=W1)
+    router.own_writes.begin_write(owner=W1)
     if forgets == "gone":
         router.forget(W1)
     else:
@@ -561,7 +561,7 @@ def test_keys_that_wait_while_the_server_is_restored_come_back_and_missed_nothin
 
 def test_a_write_that_is_answered_after_a_restore_is_waited_for_and_recognised(streams: Streams) -> None:
     wrote(streams, W1, 500)
-    streams.router.own_writes.begin_write(CONFIG_MAP, CHILD, owner=W1)
+    streams.router.own_writes.begin_write(owner=W1)
     assert taken(streams, W1, now=0.0) == []
     streams.tells(streams.config_maps, watch.Silent(), watch.Tick())
     streams.lists(streams.config_maps, version=4)
@@ -659,7 +659,7 @@ def test_the_first_list_of_children_queues_their_owners_behind_live_changes() ->
 
 def test_a_write_under_way_survives_that_the_server_is_restored(streams: Streams) -> None:
     """Regression: the write's end raised a KeyError, and the handling counted as failed."""
-    streams.router.own_writes.begin_write(WIDGET, W1, owner=W1)
+    streams.router.own_writes.begin_write(owner=W1)
     streams.tells(streams.widgets, watch.Silent(), watch.Tick())
     streams.lists(streams.widgets, thing("w1", version=3), version=4)
     streams.router.own_writes.end_write(WIDGET, W1, "5", owner=W1)
@@ -684,7 +684,7 @@ def test_the_writes_to_children_that_are_gone_are_forgotten(streams: Streams) ->
     """Regression: each child that a list had shown first, and that ended later, left its writes in memory."""
     for number in range(20):
         name, version = f"job-{number}", 100 + 10 * number
-        streams.router.own_writes.begin_write(CONFIG_MAP, Key("default", name), owner=W1)
+        streams.router.own_writes.begin_write(owner=W1)
         streams.router.own_writes.end_write(CONFIG_MAP, Key("default", name), str(version), owner=W1)
         streams.tells(streams.config_maps, watch.Silent(), watch.Tick())
         streams.lists(streams.config_maps, thing(name, version=version, owner="uid-w1"), version=version)
@@ -781,7 +781,7 @@ def test_a_child_of_the_handled_kind_itself_is_handled_too() -> None:
     assert work is not None
 
     child = Key("default", "child")
-    router.own_writes.begin_write(tree, child, owner=W1)
+    router.own_writes.begin_write(owner=W1)
     for stream in (widgets, ours):
         Streams.says(stream, "ADDED", thing("child", version=11, owner="uid-w1"))
     router.own_writes.end_write(tree, child, "11", owner=W1)

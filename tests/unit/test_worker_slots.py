@@ -532,7 +532,7 @@ def test_keys_that_waited_for_their_own_writes_are_handled_side_by_side(clock: C
             await asyncio.sleep(5)
             side.most = 0
             for key in keys:
-                router.own_writes.begin_write(WIDGET, key, owner=key)
+                router.own_writes.begin_write(owner=key)
                 router.own_writes.end_write(WIDGET, key, "20", owner=key)
             queue(worker, *keys)
             await asyncio.sleep(1)

@@ -339,14 +339,7 @@ class Client:
         await self._object("delete", kind, key, JSON, body)
 
     async def _object(
-        self,
-        verb: str,
-        kind: AnyKind,
-        name: Name,
-        content_type: str = "",
-        body: Any = None,
-        *,
-        subresource: str = "",
+        self, verb: str, kind: AnyKind, name: Name, content_type: str = "", body: Any = None, *, subresource: str = ""
     ) -> Resource:
         kind, key = self._kind(kind), Key("", name) if isinstance(name, str) else Key(*name)
         _check_name(verb, kind, key, subresource)

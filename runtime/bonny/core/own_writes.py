@@ -104,12 +104,11 @@ class OwnWrites:
 
         self._followers: defaultdict[Name, set[Key]] = defaultdict(set)
 
-    # --- what a reconcile does ----------------------------------------------------------------------------------------
+    # --- what a reconcile does ---
 
-    def begin_write(self, kind: Kind, key: Key, *, owner: Key) -> None:
-        """The reconcile of `owner` is about to write to `key`."""
-        if self._shown_by(kind, key, owner) is not None:
-            self._keys[owner].pending += 1
+    def begin_write(self, *, owner: Key) -> None:
+        """The reconcile of `owner` is about to write."""
+        self._keys[owner].pending += 1
 
     def end_write(self, kind: Kind, key: Key, version: str | None, *, owner: Key) -> None:
         """The write to `key` made `version`, or failed (None). The end of the last write queues its owner for the held
@@ -118,12 +117,10 @@ class OwnWrites:
         Give only a version that the write itself made: the answer to a write that changed nothing has the version of
         another writer's change.
         """
-        stream = self._shown_by(kind, key, owner)
-        if stream is None:
-            return
-        writes = self._keys[owner]
+        # A stream may have come, or been closed, since the write began.
+        stream, writes = self._shown_by(kind, key, owner), self._keys[owner]
         writes.pending -= 1
-        if version is not None:
+        if stream is not None and version is not None:
             number = version_number(version)
             # The stream is past this version and has not shown it: it was part of a list.
             if writes.held.pop((stream, version), None) is None and not 0 < number <= stream.version:
@@ -157,7 +154,7 @@ class OwnWrites:
             wanted = {(stream, key, "") for stream, key in found if stream is not None}
             self._follow(owner, wanted.union(name for name in self._keys[owner].names if name[2]))
 
-    # --- what a stream shows ------------------------------------------------------------------------------------------
+    # --- what a stream shows ---
 
     def followers(self, stream: Shows, delta: Delta) -> set[Key]:
         """The keys that want the name of this object, or deleted it."""
@@ -200,7 +197,13 @@ class OwnWrites:
                 writes.made = {made for made in writes.made if made[0] is not stream}
                 self._release(key)
 
-    # --- whether a key waits ------------------------------------------------------------------------------------------
+    def close(self, stream: Shows) -> None:
+        """The stream shows nothing more: no key waits for it."""
+        for _, key in self._awaited.pop(stream, ()):
+            del self._keys[key].awaited[stream]
+            self._release(key)
+
+    # --- whether a key waits ---
 
     def park(self, key: Key, *, now: float) -> bool:
         """Give `key` back to the queue if a stream has not shown the writes of its last reconcile; returns whether.

@@ -193,7 +193,7 @@ class Queue(Generic[K]):
         """The number of keys that could be handed out now."""
         return len(self._live) + len(self._low)
 
-    # --- putting in ---------------------------------------------------------------------------------------------------
+    # --- putting in ---
 
     def add(self, key: K, reason: Reason, *, now: float, priority: Priority = Priority.LIVE) -> None:
         """Queue `key` at once."""
@@ -222,7 +222,7 @@ class Queue(Generic[K]):
         """Remove the timer of `key`, if it has one."""
         self._schedule.timers.pop(key, None)
 
-    # --- taking out ---------------------------------------------------------------------------------------------------
+    # --- taking out ---
 
     def take(self, *, now: float) -> Work[K] | None:
         """Hand out the next ready key, or None. The caller owes a `done`, `retry` or `park` for it."""
@@ -306,7 +306,7 @@ class Queue(Generic[K]):
         self._leave(key, entry)
         del self._entries[key]
 
-    # --- looking ------------------------------------------------------------------------------------------------------
+    # --- looking ---
 
     def is_working(self, key: K) -> bool:
         """Whether `key` is handed out."""
@@ -343,7 +343,7 @@ class Queue(Generic[K]):
             oldest=now - min((entry.ready_since for entry in entries if entry.ready_since is not None), default=now),
         )
 
-    # --- states of a key ----------------------------------------------------------------------------------------------
+    # --- states of a key ---
 
     def _leave(self, key: K, entry: _QueuedKey) -> None:
         """`key` is neither ready nor does it wait."""

@@ -168,7 +168,7 @@ class Records(dict[Key, KeyRecord]):
         for record in self.values():
             record.stopped = None
 
-    # --- tombstones ---------------------------------------------------------------------------------------------------
+    # --- tombstones ---
 
     def add_tombstone(self, key: Key, item: Item, *, now: float) -> None:
         """The object `key` is gone and its `delete` is due. A UID that already has a tombstone keeps its time."""

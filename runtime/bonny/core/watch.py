@@ -141,7 +141,7 @@ class StreamError(msgspec.Struct, frozen=True):
     since: float
 
 
-# --- states -----------------------------------------------------------------------------------------------------------
+# --- states ---
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -217,7 +217,7 @@ class WatchState(msgspec.Struct, frozen=True):
     """When the last error came; the backoff is reset after quiet minutes."""
 
 
-# --- what can happen --------------------------------------------------------------------------------------------------
+# --- what can happen ---
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -266,7 +266,7 @@ class Tick(msgspec.Struct, frozen=True):
 
 WatchInput: TypeAlias = Reply | TooLarge | Rewritten | Opened | Line | Closed | Silent | Broken | Tick
 
-# --- what to do -------------------------------------------------------------------------------------------------------
+# --- what to do ---
 
 
 class ListPage(msgspec.Struct, frozen=True):
@@ -302,7 +302,7 @@ class Wait(msgspec.Struct, frozen=True):
 Command: TypeAlias = ListPage | Watch | Wait | None
 """None: go on reading the open watch."""
 
-# --- changes for the store --------------------------------------------------------------------------------------------
+# --- changes for the store ---
 
 
 class Begin(msgspec.Struct, frozen=True):
@@ -342,7 +342,7 @@ class Decision(msgspec.Struct, frozen=True):
     changes: tuple[Change, ...] = ()
 
 
-# --- rules ------------------------------------------------------------------------------------------------------------
+# --- rules ---
 
 
 def start(stream: WatchState, options: WatchOptions, *, distrust: bool = False) -> Decision:

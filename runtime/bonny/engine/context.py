@@ -189,7 +189,7 @@ class ReconcileContext:
         """
         own_writes = self.router.own_writes
         versions: list[str] = []
-        own_writes.begin_write(kind, key, owner=self.key)
+        own_writes.begin_write(owner=self.key)
         try:
             yield versions.append
         finally:

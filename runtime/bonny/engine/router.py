@@ -90,7 +90,7 @@ class Router:
         for stream in self.streams:
             stream.subscribe(self)
 
-    # --- for workers --------------------------------------------------------------------------------------------------
+    # --- for workers ---
 
     def primary_stream(self, key: Key) -> Stream:
         """The primary stream that `key` belongs to."""
@@ -193,7 +193,7 @@ class Router:
         own = key == owner and primary.kind.gvk == kind.gvk
         return primary if own else self.stream_of(kind, key)
 
-    # --- for streams --------------------------------------------------------------------------------------------------
+    # --- for streams ---
 
     def seen(self, stream: Stream, delta: Delta) -> None:
         """Queue the keys that a difference concerns."""

@@ -174,7 +174,7 @@ class Stream:
                     # Every end of a watch decides on a command. Were there none, this loop must not spin.
                     command = await self._step(watch.Broken("the watch ended for an unknown reason"))
 
-    # --- performing ---------------------------------------------------------------------------------------------------
+    # --- performing ---
 
     async def _list(self, page: watch.ListPage) -> watch.Command:
         if not page.limit:
@@ -191,14 +191,9 @@ class Stream:
         return await self._step(watch.Reply(answer.status, answer.body, retry_after(answer.headers)))
 
     async def _watch(self, request: watch.Watch) -> watch.Command:
-        query = {
-            "labelSelector": self.kind.label_selector,
-            "fieldSelector": self.kind.field_selector,
-            "watch": "true",
-            "allowWatchBookmarks": "true",
-            "resourceVersion": request.version,
-            "timeoutSeconds": f"{request.timeout:.0f}",
-        }
+        selected = {"labelSelector": self.kind.label_selector, "fieldSelector": self.kind.field_selector}
+        since = {"resourceVersion": request.version, "timeoutSeconds": f"{request.timeout:.0f}"}
+        query = {**selected, "watch": "true", "allowWatchBookmarks": "true", **since}
         headers = {"Accept": AS_METADATA["watch"]} if self.kind.metadata_only else {}
         path, limit = path_of(self.kind, self.namespace), asyncio.timeout(request.deadline)
         execute("bonny.watcher.watch.started", {}, self._metadata)

@@ -103,7 +103,7 @@ class Worker:
     def __str__(self) -> str:
         return self.name
 
-    # --- running ------------------------------------------------------------------------------------------------------
+    # --- running ---
 
     def run(self) -> Coroutine[Any, Any, None]:
         """Reconcile keys until `stop`, then wait for the reconciles in progress, at most for `shutdown_timeout`.
@@ -154,7 +154,7 @@ class Worker:
             return False
         return time.monotonic() - max(self.running.values()) > self._controller.timeout + STUCK_SECONDS
 
-    # --- one key ------------------------------------------------------------------------------------------------------
+    # --- one key ---
 
     async def _handle(self, work: Work[Key]) -> None:
         key, queue, records, began = work.key, self.router.queue, self.router.records, time.monotonic()

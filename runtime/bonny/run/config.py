@@ -20,7 +20,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationError
 from pydantic.dataclasses import dataclass
 
-from ..errors import UsageError
+from ..errors import OptionError, UsageError
 from ..extras import present, unused_variables
 from ..naming import check_dns_label
 from ..operator import LONGEST_GRACE
@@ -192,10 +192,12 @@ class Config:
             settings, variable = variables()[name]
             try:
                 config = config.with_(settings, **{variable.field: variable.words.get(text, text)})
-            except ValidationError:
+            except (ValidationError, OptionError):
                 raise UsageError(f"{name} is {text!r}: use {variable.accepts}") from None
         if environ.get("BONNY_POD_NAMESPACE") and not environ.get("BONNY_WATCH_NAMESPACE"):
             config = replace(config, watch_namespaces=None if config.pod_namespace is None else (config.pod_namespace,))
+        for extra in present().values():
+            config = extra.configured(config, environ)
         return config
 
     @property
@@ -206,12 +208,10 @@ class Config:
 
 def variables() -> dict[str, tuple[type[Any], Variable]]:
     """All variables, of the extras that are present too, each with the type of settings that has its field."""
-    of_extras = {
-        name: (extra.settings or Config, variable)
-        for extra in present().values()
-        for name, variable in extra.variables.items()
-    }
-    return {name: (Config, variable) for name, variable in VARIABLES.items()} | of_extras
+    found: dict[str, tuple[type[Any], Variable]] = {name: (Config, variable) for name, variable in VARIABLES.items()}
+    for extra in present().values():
+        found |= {name: (extra.settings or Config, variable) for name, variable in extra.variables.items()}
+    return found
 
 
 def _given(environ: Mapping[str, str]) -> dict[str, str]:

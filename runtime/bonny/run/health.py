@@ -32,11 +32,8 @@ def liveness(
     now = time.monotonic()
     longest = max(options.timeout[1] + options.grace, LONGEST_ADVICE_SECONDS * 1.25) + SILENT_SECONDS
     ended = [f"{part.get_name()} ended" for part in parts if part.done()]
-    stuck = [
-        f"{stream}: silent for {now - stream.last_contact:.0f} s"
-        for stream in streams
-        if now - stream.last_contact > longest
-    ]
+    silent = [(stream, now - stream.last_contact) for stream in streams]
+    stuck = [f"{stream}: silent for {seconds:.0f} s" for stream, seconds in silent if seconds > longest]
     full = [f"{worker}: every slot is stuck" for worker in workers if worker.stuck]
     return Report(not (ended or stuck or full), tuple(ended + stuck + full))
 

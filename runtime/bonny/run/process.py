@@ -21,7 +21,7 @@ from ..core.records import Action
 from ..engine.stream import Stream
 from ..engine.worker import Worker
 from ..events import EventRecorder
-from ..extras import ExtraRun, of_operator
+from ..extras import ExtraRun, NamespaceChoice, of_operator
 from ..operator import Operator
 from ..pipeline import Pipeline
 from ..servers.periodic import PeriodicTasks
@@ -59,8 +59,9 @@ class Process:
         self.lifespans = Lifespans()
         self.term = Term()
         self.own_namespace: str = config.pod_namespace or own_namespace()
-        self._namespaces: Namespaces = config.watch_namespaces or (None,)
-        self.streams = Streams(operator, self._namespaces, self._restored)
+        self._namespaces: Namespaces = (None,) if config.watch_namespaces is None else [*config.watch_namespaces]
+        made = Streams if self._namespaces else config.of(NamespaceChoice).streams
+        self.streams = made(operator, self._namespaces, self._restored)
         self._started = False
         self._worker: Callable[..., Worker] = Worker
         self._recorder = EventRecorder
@@ -281,7 +282,8 @@ class Process:
 
     def _all_streams(self) -> list[Stream]:
         running = (part for part in self.term.parts if isinstance(part, ObjectVisitor))
-        return [*self.streams, *(stream for server in running for stream in server.streams)]
+        of_extras = (stream for extra in self.extras for stream in extra.streams)
+        return [*self.streams, *of_extras, *(stream for server in running for stream in server.streams)]
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """Answer /metrics: the text and its content type."""

@@ -81,7 +81,7 @@ class Reconciler(ObjectVisitor[V]):
     async def reconcilable_resources(self) -> AsyncIterator[Resource]:
         """The objects of one run, as an async generator. Default: all objects of `operation`, page by page."""
         kind = self._kind
-        for namespace in self.namespaces:
+        for namespace in tuple(self.namespaces):
             async for page in pages(self.client, kind, namespace=namespace):
                 for item in page.items:
                     try:

@@ -174,7 +174,7 @@ def _owned(objects: Iterable[Resource]) -> Iterator[Resource]:
 
 
 def _install_modes(operator: Operator) -> list[Resource]:
-    supported = "AllNamespaces" if operator.watch == "all" else "OwnNamespace"
+    supported = "OwnNamespace" if operator.namespaced else "AllNamespaces"
     modes = ("OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces")
     return [{"type": mode, "supported": mode == supported} for mode in modes]
 

@@ -22,13 +22,13 @@ from bonny.resource import Resource
 from ..crd.definition import crds
 from ..install import is_object
 from ..naming import check_image
-from ..uses import has_webhooks
+from ..uses import has_webhooks, selector_of
 from .deploy_checks import check_deploy
 from .deployment import deployment
 from .labels import labels
 from .optional_objects import chosen
 from .policies import policies
-from .rbac import CLUSTER, grants
+from .rbac import CLUSTER, SELECTED, grants
 from .template import read_object
 
 # Up to so many letters stand in one line: lists of plain values, such as verbs; and mappings of those, such as rules.
@@ -45,13 +45,15 @@ def documents(
     crds_only: bool = False,
     include: Collection[str] = (),
     exclude: Collection[str] = (),
+    grant_in: Collection[str] = (),
 ) -> list[Resource]:
     """The objects that an operator needs in a cluster, each after the objects that it refers to.
 
     Without an image, or for `local` work, there is no Deployment: the operator runs outside of the cluster, where the
     API server cannot call its webhooks. `crds_only` leaves out everything but the definitions of its kinds. `include`
-    and `exclude` name parts of `optional_objects`. `Deploy(customize=...)` has the last word. `namespace` is where
-    the operator is deployed (default: its own name).
+    and `exclude` name parts of `optional_objects`. An operator that watches namespaces by their labels gets its
+    permissions in the namespaces `grant_in` by a RoleBinding each (default: in all namespaces).
+    `Deploy(customize=...)` has the last word. `namespace` is where the operator is deployed (default: its own name).
     Raises: `OptionError` when the declarations do not fit together; `UsageError` for an impossible image, namespace or
     part.
     """
@@ -64,6 +66,7 @@ def documents(
             f"the operator cannot be deployed to {namespace}: the manifest sets the pod security of its namespace, and "
             f"others use this namespace; choose another, for example --namespace {operator.name}"
         )
+    _check_grants(operator, grant_in)
     if crds_only and include:
         raise UsageError("--crds-only leaves out the parts of --with: use one of the two")
     deployed = image is not None and not (local or crds_only)
@@ -77,8 +80,7 @@ def documents(
             *(_served(operator, namespace) if deployed else ()),
         ]
         objects.append(read_object("service-account", operator, namespace))
-        for scope, rules in grants(operator, namespace=namespace, deployed=deployed).items():
-            objects += _role(operator, rules, scope=scope, namespace=namespace)
+        objects += _roles(operator, namespace=namespace, deployed=deployed, grant_in=grant_in)
         for part in optional:
             objects += part.make(operator, namespace)
     if image is not None and deployed:
@@ -143,6 +145,23 @@ def _customized(operator: Operator, objects: list[Resource]) -> list[Resource]:
     return customized
 
 
+def _check_grants(operator: Operator, grant_in: Iterable[str]) -> None:
+    for each in grant_in:
+        check_dns_label(each, "namespace in --grant-in")
+        if not selector_of(operator):
+            raise UsageError("--grant-in is for an operator that watches a NamespaceSelector: leave it out")
+
+
+def _roles(operator: Operator, *, namespace: str, deployed: bool, grant_in: Collection[str]) -> Iterable[Resource]:
+    """The permissions of the operator, and where it has them."""
+    selected = (SELECTED,) if grant_in else ()
+    for scope, rules in grants(operator, namespace=namespace, deployed=deployed, selected=selected).items():
+        if scope == SELECTED:
+            yield from _bound_in(operator, rules, grant_in, namespace=namespace)
+        else:
+            yield from _role(operator, rules, scope=scope, namespace=namespace)
+
+
 def _role(operator: Operator, rules: list[Resource], *, scope: str, namespace: str) -> list[Resource]:
     """A role with these rules, and its binding to the operator: for a namespace, or for the whole cluster."""
     kind = "ClusterRole" if scope == CLUSTER else "Role"
@@ -152,6 +171,20 @@ def _role(operator: Operator, rules: list[Resource], *, scope: str, namespace: s
         each["metadata"] = {"name": name, **({} if scope == CLUSTER else {"namespace": scope})}
     binding["roleRef"]["name"] = name
     return [{**role, "rules": rules}, binding]
+
+
+def _bound_in(
+    operator: Operator, rules: list[Resource], namespaces: Collection[str], *, namespace: str
+) -> Iterable[Resource]:
+    """A ClusterRole with these rules, and a binding to the operator in each of the namespaces."""
+    role = read_object("role", operator, namespace, kind="ClusterRole")
+    name = f"{operator.name}-in-namespace"
+    yield {**role, "metadata": {"name": name}, "rules": rules}
+    for each in namespaces:
+        binding = read_object("role-binding", operator, namespace, kind="ClusterRole")
+        binding["kind"], binding["metadata"] = "RoleBinding", {"name": name, "namespace": each}
+        binding["roleRef"]["name"] = name
+        yield binding
 
 
 class Dumper(yaml.SafeDumper):

@@ -10,7 +10,7 @@ from bonny.errors import OptionError
 from bonny.operator import Operator
 from bonny.resource import Resource
 
-from ..uses import has_webhooks
+from ..uses import has_webhooks, selector_of
 from .labels import labels
 from .template import read_object
 
@@ -51,6 +51,9 @@ def deployment(operator: Operator, *, image: str, namespace: str) -> Resource:
     if has_webhooks(operator):
         container["ports"].append({"name": "webhook", "containerPort": PORT})
         container["env"].append({"name": "BONNY_DRAIN_SECONDS", "value": str(DRAIN_SECONDS)})
+    if watched == ():
+        variable = next(each for each in container["env"] if each["name"] == "BONNY_WATCH_NAMESPACE")
+        variable |= {"name": "BONNY_WATCH_NAMESPACES_LABELED", "value": selector_of(operator)}
     known = {each["name"] for each in container["env"]}
     if taken := next((name for name in operator.deploy.env if name in known), None):
         raise OptionError(f"Deploy.env sets {taken}, which the manifest sets itself: leave it out, or use customize")

@@ -17,6 +17,7 @@ An operator is granted exactly the requests that the runtime makes:
 - `rules`, as they are written. A wildcard is refused: its meaning may change with an upgrade.
 
 Rules for namespaced kinds go where the operator watches: into a ClusterRole for all namespaces, else into a Role each.
+Namespaces that join by their labels (`watch` is a NamespaceSelector) count as all, or as `SELECTED`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ from bonny.run.leader import LEASE
 CLUSTER: Final = ""
 """Instead of a namespace: the rules of the ClusterRole."""
 
+SELECTED: Final = "(selected)"
+"""Instead of a namespace: the rules in each namespace that is selected by its labels."""
+
 READ: Final = ("get", "list", "watch")
 WRITE: Final = ("create", "patch")
 # For readers: from looking to destroying; verbs that are not here follow by name.
@@ -61,14 +65,16 @@ class Permission(NamedTuple):
     verb: str
 
 
-def grants(operator: Operator, *, namespace: str, deployed: bool = True) -> dict[str, list[Resource]]:
+def grants(
+    operator: Operator, *, namespace: str, deployed: bool = True, selected: tuple[str, ...] = ()
+) -> dict[str, list[Resource]]:
     """The policy rules by namespace, `CLUSTER` for the ClusterRole; merged, sorted, without repetition.
 
-    An operator that is not `deployed` is out of the API server's reach, and needs no certificate.
-
+    An operator that is not `deployed` is out of the API server's reach, and needs no certificate. `selected`: where the
+    rules for namespaces that join by their labels are granted; default: in all.
     Raises: `OptionError` naming the controller whose `rules` cannot be granted.
     """
-    watched, election = operator.watched(namespace), operator.deploy.leader_election
+    watched, election = operator.watched(namespace) or selected or None, operator.deploy.leader_election
     return needs(operator, namespace=namespace, watched=watched, leader_election=election, deployed=deployed)
 
 
@@ -81,7 +87,7 @@ def needs(
     deployed: bool = False,
 ) -> dict[str, list[Resource]]:
     """As `grants`, for an operator that runs with other settings than its manifest."""
-    everywhere: tuple[str, ...] = (CLUSTER,) if watched is None else watched
+    everywhere: tuple[str, ...] = watched or (CLUSTER,)
     wanted: set[Permission] = set()
     for controller in operator.controllers:
         wanted.update(_of_controller(operator, controller, everywhere))

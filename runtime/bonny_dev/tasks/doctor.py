@@ -2,9 +2,9 @@
 
 It changes nothing: writes are dry runs, and permissions are asked for by access reviews.
 RBAC of the person: get, create and update of customresourcedefinitions, create of subjectaccessreviews, list of the
-operator's kinds and of the kinds that they own, and what it takes to apply the samples. With webhooks: list of
-endpointslices and deployments, and get of the Secret, in the operator's namespace, and get of both webhook
-configurations. A check that is forbidden is a finding, too.
+operator's kinds, of the kinds that they own and, if it selects them by labels, of namespaces; and what it takes to
+apply the samples. With webhooks: list of endpointslices and deployments, and get of the Secret, in the operator's
+namespace, and get of both webhook configurations. A check that is forbidden is a finding, too.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from bonny.resource import Resource, identify
 
 from ..converter import check_converter
 from ..install import CRD, described, install, is_served, kind_of, kinds_of, read_documents, read_each_version
-from ..manifest import bundle, granting
-from ..manifest.rbac import grants, missing_lines, permissions
+from ..manifest import bundle, granting, selected
+from ..manifest.rbac import missing_lines
 from ..manifest.reviews import refused
 from ..sandbox import Sandbox, versions
-from ..uses import has_webhooks
+from ..uses import has_webhooks, namespaces_of
 from .deploy import cluster_of
 from .orphans import find_orphans
 from .provision import sample_files
@@ -102,6 +102,7 @@ def run(operator: Operator, samples: Path, *, sandbox: bool, namespace: str, con
     print("starting a sandbox ...", flush=True)
     with Sandbox() as started:
         own = Kubeconfig(str(started.kubeconfig))
+        started.apply(namespaces_of(operator))
         return asyncio.run(_report(examine(operator, own, namespace=operator.name, samples=texts, installs=True)))
 
 
@@ -240,7 +241,7 @@ async def _check_versions(client: Client, live: Resource) -> None:
 
 async def _granted(client: Client, operator: Operator, namespace: str, *, deployed: bool) -> str:
     account = f"ServiceAccount {namespace}/{operator.name}"
-    needed = set(permissions(grants(operator, namespace=namespace, deployed=deployed)))
+    needed = await selected.needed(client, operator, namespace=namespace, deployed=deployed)
     for seconds in ROLE_SECONDS:
         missing = await refused(client, needed, service_account=(namespace, operator.name))
         if not missing:

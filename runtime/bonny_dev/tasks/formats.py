@@ -20,7 +20,7 @@ from ..manifest import bundle, command, granting, webhook_checks
 from ..naming import check_image
 from ..project import Project
 from .imports import lacking_for_certificates
-from .options import ManifestOptions
+from .options import ManifestOptions, separated
 
 FOLDERS: Final = {"helm": "deploy/helm", "kustomize": "deploy/kustomize", "olm": "deploy/olm"}
 """The formats that are folders, and where each is written by default."""
@@ -60,6 +60,7 @@ def _write_yaml(project: Project, operator: Operator, options: ManifestOptions) 
         crds_only=options.crds_only,
         include=options.include,
         exclude=options.exclude,
+        grant_in=separated(options.grant_in),
     )
     out = options.out or "manifest.yaml"
     command.write(bundle.to_yaml(objects), out if out == "-" else str(project.root / out))
@@ -78,6 +79,8 @@ def _check(options: ManifestOptions) -> None:
         raise UsageError(f"--format {name} writes a folder, not one text: name a folder by --out, or leave --out out")
     if options.local or options.crds_only:
         raise UsageError(f"--local and --crds-only are for --format yaml: leave them out for {name}")
+    if options.grant_in:
+        raise UsageError(f"--grant-in is for --format yaml: leave it out for {name}")
     if options.namespace and name != "kustomize":
         place = "`helm install --namespace` names it" if name == "helm" else "it is the namespace of OLM's Subscription"
         raise UsageError(f"--namespace does not go with --format {name}, because {place}: leave it out")

@@ -72,6 +72,11 @@ class ManifestOptions:
     ] = False
     with_: Annotated[list[str] | None, "parts to add, by name: service-monitor,alerts,dashboards"] = None
     without: Annotated[list[str] | None, "parts to leave out, by name: network-policy,service,pdb"] = None
+    grant_in: Annotated[
+        list[str] | None,
+        "of an operator that watches a NamespaceSelector: namespaces that get a RoleBinding each (default: a "
+        "ClusterRoleBinding for all)",
+    ] = None
     force: Annotated[bool, "replace generated files, too, that were edited; for formats that are folders"] = False
 
     @property

@@ -88,7 +88,7 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
         with _once_it_answers(called, prepare):
             if operator.deploy.secure_metrics:
                 print("metrics are in plain text, for everyone on this machine: secure_metrics is for a cluster")
-            print(f"watching {config.watched} of {cluster.source}; Ctrl-C ends it", flush=True)
+            print(f"watching {_watched(config)} of {cluster.source}; Ctrl-C ends it", flush=True)
             logging.getLogger("bonny.run.process").addFilter(without_what_was_printed)
             if config.log_level <= logging.INFO:
                 # A developer wants to see every reconcile, also when nothing changed, and every scheduler's decision.
@@ -96,6 +96,15 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
                     logging.getLogger(name).setLevel(logging.DEBUG)
             with _console(operator, config, cluster, namespace=namespace) as watched:
                 _serve(operator, watched, identity)
+
+
+def _watched(config: Config) -> str:
+    """The watched namespaces, in words."""
+    if config.watch_namespaces != ():
+        return config.watched
+    from bonny.namespaces import NamespaceSelector
+
+    return f"namespaces with {config.of(NamespaceSelector).selector}"
 
 
 @contextmanager
@@ -220,7 +229,7 @@ def _provision(operator: Operator, options: LocalRun, cluster: Cluster, definiti
 
 
 def _apply_samples(operator: Operator, config: Config, cluster: Cluster, samples: Path) -> None:
-    namespace = "default" if config.watch_namespaces is None else config.watch_namespaces[0]
+    namespace = (config.watch_namespaces or ("default",))[0]
     applied = asyncio.run(apply_samples(operator, cluster, samples, namespace=namespace))
     print(f"applied {', '.join(applied) or f'nothing: {samples.name}/ holds no YAML'}")
     if applied:

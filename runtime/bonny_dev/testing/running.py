@@ -38,7 +38,7 @@ from ..sandbox import Sandbox
 from ..sandbox.guard import Guard
 from ..sandbox.ports import free_ports
 from ..sandbox.server import answers
-from ..uses import has_webhooks
+from ..uses import has_webhooks, namespaces_of
 
 T = TypeVar("T")
 
@@ -81,7 +81,8 @@ class RunningOperator:
     async def apply(self, resource: Mapping[str, Any]) -> Resource:
         """Create or change `resource` by server-side apply.
 
-        Without a namespace it goes to `default`, or to the operator's own if it watches no other.
+        Without a namespace it goes to `default`, or to the first one that the operator watches by name. An operator
+        that selects namespaces by labels watches all of them here.
         Raises: `ApiError`; when the API server refuses it, with a note that has the text that a user reads.
         `UsageError` for a misspelt kind.
         """
@@ -252,7 +253,7 @@ class RunningOperator:
         kind = kind_of(placed, self._kinds)
         if kind.namespaced and not placed["metadata"].get("namespace"):
             # The operator's own namespace admits only pods that are as restricted as itself.
-            namespace = self.operator.name if self.operator.namespaced else "default"
+            namespace = (self.operator.watched(self.operator.name) or ("default",))[0]
             placed["metadata"] = {**placed["metadata"], "namespace": namespace}
         return kind, placed
 
@@ -273,6 +274,7 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
 
                 loopback = Loopback.at(guard.folder)
                 documents = [loopback.called(each) for each in documents]
+            sandbox.apply(namespaces_of(operator))
             await install(client, documents, manager=MANAGER)
             identity = sandbox.service_account_kubeconfig(operator.name, operator.name)
             (port,) = free_ports(1)
@@ -307,7 +309,7 @@ def environment(operator: Operator, root: Path, *, kubeconfig: Path, port: int) 
         **kept,
         "KUBECONFIG": str(kubeconfig),
         "BONNY_POD_NAMESPACE": operator.name,
-        "BONNY_WATCH_NAMESPACE": operator.name if operator.namespaced else ALL_NAMESPACES,
+        "BONNY_WATCH_NAMESPACE": ",".join(operator.watched(operator.name) or (ALL_NAMESPACES,)),
         "BONNY_HTTP_HOST": "127.0.0.1",
         "BONNY_HTTP_PORT": str(port),
         "PYTHONPATH": os.pathsep.join((str(root / "src"), str(root / "vendor"))),

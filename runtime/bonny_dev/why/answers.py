@@ -27,6 +27,7 @@ from bonny.readiness import is_ready
 from bonny.resource import Resource, identify, listed, printable
 
 from ..manifest.rbac import missing_lines
+from ..uses import selector_of
 from .facts import Child, Facts, OperatorFacts, flat, last_seen
 
 # Of a list; `kubectl` shows all.
@@ -105,6 +106,10 @@ def _accepted(live: Resource, facts: Facts) -> Answer:
     generation, seen = metadata.get("generation"), observed_generation(live)
     if facts.controller is None:
         return Answer("accepted", State.BAD, f"no controller of {facts.of.operator.name} reconciles {facts.kind.kind}")
+    if facts.outside:
+        how = f", which watches namespaces with {selector}" if (selector := selector_of(facts.of.operator)) else ""
+        text = f"the namespace {facts.outside} is not watched by {facts.of.operator.name}{how}"
+        return Answer("accepted", State.BAD, text)
     if generation is None or seen is None:
         return Answer("accepted", State.GOOD, f"stored {_ago(metadata['creationTimestamp'], facts)}")
     if seen < generation:

@@ -25,7 +25,8 @@ from bonny.operator import Operator
 from bonny.resource import OWNER_UID, Resource, gvk_of, key_of
 from bonny.run.leader import LEASE
 
-from ..manifest.rbac import Permission, grants, permissions
+from ..manifest import selected
+from ..manifest.rbac import Permission
 from ..manifest.reviews import refused
 
 POD: Final = Kind("v1", "Pod")
@@ -96,6 +97,9 @@ class Facts:
     inside: Mapping[str, Any] = field(default_factory=dict)
     """The object in the operator's memory (/object of its console); else `problem`, or nothing."""
 
+    outside: str = ""
+    """The namespace of the object, if the operator does not watch it."""
+
     unread: tuple[str, ...] = ()
 
 
@@ -108,6 +112,13 @@ class _Reader:
     unread: dict[str, None] = field(default_factory=dict)
     lists: dict[tuple[Kind, str], list[Resource]] = field(default_factory=dict)
     groups: dict[Kind, _Groups] = field(default_factory=dict)
+    chosen: dict[Operator, list[str] | None] = field(default_factory=dict)
+
+    async def selected(self, operator: Operator) -> list[str] | None:
+        """The namespaces that the operator selects by labels; None if it selects none, or they cannot be read."""
+        if operator not in self.chosen:
+            self.chosen[operator] = await self.read(selected.selected_namespaces(self.client, operator), None)
+        return self.chosen[operator]
 
     async def read(self, request: Awaitable[T], otherwise: T) -> T:
         try:
@@ -171,7 +182,7 @@ async def operator_facts(
     """The operator in `namespace`. Raises nothing: refusals are in `unread`."""
     reader = _Reader(client)
     name = f"app.kubernetes.io/name={operator.name}"
-    needed = set(permissions(grants(operator, namespace=namespace)))
+    needed = await reader.read(selected.needed(client, operator, namespace=namespace), set())
     account = (namespace, operator.name)
     lease, pods, missing = await asyncio.gather(
         _lease(reader, operator.name, namespace),
@@ -250,8 +261,17 @@ async def _facts_of(
         children=children,
         events=tuple(events),
         inside=inside,
+        outside=await _outside(reader, of, resource["metadata"].get("namespace", "")),
         unread=tuple(reader.unread),
     )
+
+
+async def _outside(reader: _Reader, of: OperatorFacts, namespace: str) -> str:
+    """`namespace`, if the operator, by its code, does not watch it."""
+    watched: Sequence[str] | None = of.operator.watched(of.namespace)
+    if watched == ():
+        watched = await reader.selected(of.operator)
+    return namespace if namespace and watched is not None and namespace not in watched else ""
 
 
 def last_seen(event: Resource) -> str:

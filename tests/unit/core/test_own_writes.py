@@ -49,7 +49,7 @@ class Writes:
         )
 
     def begin(self, kind: str = PODS) -> None:
-        self.of_all.begin_write(cast("Any", kind), W1, owner=W1)
+        self.of_all.begin_write(owner=W1)
 
     def end(self, kind: str, version: str | None, *, at: int) -> list[Any]:
         """The write is answered while the stream is `at` this version; returns what counts as foreign by that."""

@@ -270,7 +270,7 @@ def test_a_rule_that_cannot_be_granted_is_refused_with_its_controller(rule: Reso
 
 
 def test_a_watch_of_another_word_is_refused() -> None:
-    with pytest.raises(OptionError, match="watch of operator widgets-operator is 'some': write 'all', or 'namespace'"):
+    with pytest.raises(OptionError, match="watch of operator widgets-operator is 'some': write 'all', 'namespace' for"):
         rules_of(watch="some")
 
 
