@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 import signal
-import sys
 import time
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -18,80 +15,9 @@ import pytest
 from bonny_dev.sandbox import Sandbox
 from tests.conftest import Start
 from tests.support.processes import OperatorProcess
+from tests.support.sharing import LEASE, OBJECTS, WITHIN_SECONDS, Replicas, command, lease_writes, settings
 
-SHARER: Final = Path(__file__).parents[1] / "support" / "sharer.py"
-LEASE: Final = ("coordination.k8s.io/v1", "Lease")
-BUCKETS: Final = 16
-OBJECTS: Final = 40
 QUICK: Final = "4/2.5/0.5"
-# Several times what each takes on an idle machine; python -m bench.sharding measures it.
-WITHIN_SECONDS: Final = 60.0
-WRITES: Final = ("PUT", "POST", "PATCH", "APPLY")
-
-
-@dataclass
-class Replicas:
-    """Replicas of one operator, their objects, and the journal of their handlers."""
-
-    name: str
-    sandbox: Sandbox
-    start: Callable[..., OperatorProcess]
-    journal: Path
-
-    def apply(self, number: str, *, objects: int = OBJECTS) -> None:
-        """Give all objects new content."""
-        metadata = {"namespace": "default", "labels": {"of": self.name}}
-        names = [f"{self.name}-{each}" for each in range(objects)]
-        kind = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"number": number}}
-        self.sandbox.apply([{**kind, "metadata": {**metadata, "name": name}} for name in names])
-
-    def children(self) -> Counter[str]:
-        """How many children have which content."""
-        items = self.sandbox.items("v1", "ConfigMap", namespace="default")
-        ours = [each for each in items if re.fullmatch(f"{self.name}-\\d+-child", each["metadata"]["name"])]
-        return Counter(each["data"]["number"] for each in ours)
-
-    def wait_handled(self, number: str, *, objects: int = OBJECTS) -> None:
-        Sandbox.eventually(lambda: self.children() == {number: objects}, within_seconds=WITHIN_SECONDS)
-
-    def holders(self) -> dict[str, list[int]]:
-        """The buckets by the replica that holds them."""
-        held = defaultdict(list)
-        for each in self.sandbox.items(*LEASE, namespace="default"):
-            match = re.fullmatch(f"{self.name}-bucket-(\\d+)", each["metadata"]["name"])
-            if match and (holder := each["spec"].get("holderIdentity")):
-                held[holder.partition("_")[0]].append(int(match[1]))
-        return held
-
-    def are_even(self, *names: str) -> bool:
-        """Whether these replicas hold all buckets, and the numbers differ by at most one."""
-        held = self.holders()
-        numbers = [len(each) for each in held.values()]
-        return held.keys() == set(names) and sum(numbers) == BUCKETS and max(numbers) - min(numbers) <= 1
-
-    def wait_even(self, *names: str) -> None:
-        Sandbox.eventually(lambda: self.are_even(*names), within_seconds=WITHIN_SECONDS)
-
-    def begun(self, *, since: float = 0.0) -> Counter[str]:
-        """How often a handler of each object began."""
-        return Counter(uid for at, _, what, uid in self._lines() if what == "begin" and at >= since)
-
-    def overlaps(self, *, dead: tuple[int, ...] = ()) -> list[str]:
-        """UIDs whose handlers ran at the same time, but for those that ended with their process."""
-        running: dict[str, int] = {}
-        found = []
-        for _, process, what, uid in self._lines():
-            if what == "end":
-                running.pop(uid, None)
-            else:
-                if running.get(uid, process) not in (*dead, process) or running.get(uid) == process:
-                    found.append(uid)
-                running[uid] = process
-        return found
-
-    def _lines(self) -> list[tuple[float, int, str, str]]:
-        lines = (line.split() for line in self.journal.read_text("utf-8").splitlines())
-        return sorted((float(at), int(process), what, uid) for at, process, what, uid, _ in lines)
 
 
 @pytest.fixture
@@ -100,14 +26,12 @@ def replicas(
 ) -> Iterator[Callable[..., Replicas]]:
     made: list[Replicas] = []
 
-    def make(name: str, **settings: str) -> Replicas:
+    def make(name: str, **chosen: str) -> Replicas:
         journal = tmp_path / "journal"
         journal.touch()
 
         def start(pod: str, **more: str) -> OperatorProcess:
-            own = {"BONNY_POD_NAME": pod, "BONNY_POD_NAMESPACE": "default", "BONNY_LEADER_ELECTION": "true"}
-            own |= {"TEST_JOURNAL": str(journal), "TEST_NAME": name, "BONNY_LOG_LEVEL": "info"}
-            return start_operator([sys.executable, str(SHARER)], **{**own, **settings, **more})
+            return start_operator(command(), **{**settings(name, pod, journal), **chosen, **more})
 
         made.append(Replicas(name, sandbox, start, journal))
         return made[-1]
@@ -120,14 +44,6 @@ def replicas(
         for item in sandbox.items("v1", "ConfigMap", namespace="default"):
             if item["metadata"]["name"].startswith(f"{each.name}-"):
                 sandbox.delete("v1", "ConfigMap", item["metadata"]["name"])
-
-
-def lease_writes(sandbox: Sandbox) -> float:
-    """Lease writes that the API server has seen."""
-    text = str(sandbox.request("GET", "/metrics").body)
-    lines = [line for line in text.splitlines() if line.startswith("apiserver_request_total{")]
-    ours = [line for line in lines if 'resource="leases"' in line and any(f'verb="{verb}"' in line for verb in WRITES)]
-    return sum(float(line.rpartition(" ")[2]) for line in ours)
 
 
 def test_three_replicas_handle_each_object_once_and_share_again_when_one_dies_joins_and_leaves(

@@ -20,6 +20,7 @@ DURATION, DEADLINE, PERIOD = os.environ.get("TEST_TIMING", "15/10/2").split("/")
 NAME = os.environ.get("TEST_NAME", "sharer")
 SECONDS = float(os.environ.get("TEST_SECONDS", "0.05"))
 BUCKETS = int(os.environ.get("TEST_BUCKETS", "16"))
+AGAIN = "TEST_AGAIN" in os.environ
 CHILDREN = os.environ.get("TEST_CHILDREN", "yes") == "yes"
 
 
@@ -50,6 +51,8 @@ class Shared(Controller):
                         "data": axn.resource.get("data") or {},
                     }
                 )
+            if AGAIN:
+                axn.requeue_after(0.01)
         finally:
             note("end", axn)
 

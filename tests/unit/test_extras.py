@@ -45,7 +45,7 @@ def plugged() -> dict[str, Extra]:
 
 def test_each_folder_of_the_table_is_a_package_and_is_present() -> None:
     assert [
-        *("compat", "console", "cron", "filters", "metrics_auth", "otel", "policies", "scheduler"),
+        *("compat", "console", "cron", "filters", "metrics_auth", "namespaces", "otel", "policies", "scheduler"),
         *("sharding", "stages", "tls", "webhooks"),
     ] == FOLDERS
     assert [folder for folder in FOLDERS if not (PACKAGE / folder / "__init__.py").is_file()] == []
@@ -112,6 +112,8 @@ def test_packages_of_the_table_are_requirements_with_bounds() -> None:
 
 
 ALLOWED = {
+    # A resource of Kubernetes has the name of an extra.
+    "client/api.py": ("bonny.namespaces",),
     # Cron expressions are an option of the core; the extra brings the ticks.
     "servers/ticks.py": ("bonny.cron",),
     # A format of the log has the name of an extra.
@@ -140,8 +142,8 @@ def named(tree: ast.Module, package: tuple[str, ...]) -> Iterator[str]:
                 base += node.module.split(".") if node.module else []
                 paths = [".".join([*base, alias.name]) for alias in node.names]
             case ast.Attribute():
-                # `cron` is an option of reconcilers and periodic tasks, `sharding` of operators.
-                paths = [f"bonny.{node.attr}"] if node.attr not in {"cron", "sharding"} else []
+                # `cron` is an option of reconcilers and tasks, `sharding` of operators; servers have namespaces.
+                paths = [f"bonny.{node.attr}"] if node.attr not in {"cron", "namespaces", "sharding"} else []
             case ast.Constant(value=str(text)) if id(node) not in texts and text not in telemetry.EVENTS:
                 paths = [f"bonny.{text.removeprefix('bonny').lstrip('.')}"] if re.fullmatch(r"[\w.]+", text) else []
             case _:
