@@ -54,7 +54,7 @@ from bonny.resource import Key, has_all_of, identify, owners_of
 from bonny.scheduler import PodView
 from bonny.telemetry.logging import _Json
 from bonny.webhooks import review
-from bonny.webhooks.conversion import fitting
+from bonny.webhooks.conversion import fitting, is_deep
 from bonny.webhooks.lost import losses, restored
 from bonny.webhooks.patch import difference, merge
 from bonny_dev.console_log import Console
@@ -373,6 +373,8 @@ def with_conditions(given: dict[str, Any]) -> None:
 
 
 def converted(given: dict[str, Any]) -> None:
+    if is_deep(msgspec.json.encode(given)):  # as `Converter` does
+        return
     other = {**given, "spec": changed(given["spec"])}
     restored(given, losses(given, other, SCHEMA), SCHEMA)
 

@@ -28,7 +28,7 @@ import msgspec
 from ..api.markers import EMBEDDED
 from ..api.stored import TAKEN, as_stored, expanded, misfit, types_of
 from ..api.version import Version, object_model
-from ..core.objects import UNREADABLE, flattened
+from ..core.objects import DEEPEST, UNREADABLE, flattened
 from ..naming import is_label_value, is_qualified_name
 from ..resource import Key, Resource
 from .answers import Answer, aside
@@ -84,6 +84,11 @@ def _request(body: bytes) -> _Request:
         return msgspec.json.decode(body, type=_Review).request
     except UNREADABLE:
         return msgspec.json.decode(flattened(body, CUT), type=_Review).request
+
+
+def is_deep(raw: bytes) -> bool:
+    """Whether it is nested deeper than handlers get it: comparing it would take seconds, and block the lease."""
+    return raw.count(b"{") + raw.count(b"[") > DEEPEST and flattened(raw) != raw
 
 
 class _Form:
@@ -149,7 +154,7 @@ class Converter:
 
     def _converted(self, raw: bytes, api_version: str) -> msgspec.Raw:
         resource = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-        large = CUT in raw or needed(raw) > MOST_MEMORY
+        large = CUT in raw or needed(raw) > MOST_MEMORY or is_deep(raw)
         resource |= {name: msgspec.json.decode(resource[name]) for name in (TAKEN if large else resource)}
         return msgspec.Raw(msgspec.json.encode(self.convert(resource, api_version, large=large)))
 
