@@ -20,7 +20,7 @@ from bonny_dev.sandbox.processes import end
 from bonny_dev.tasks.take_over import take_over
 from bonny_dev.ways_in.sources import traces_of
 from tests.support.baking import uv
-from tests.support.pages import blocks, shown
+from tests.support.page_code import blocks, shown
 from tests.support.serving import serving
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.support.deployers import accept
-from tests.support.pages import blocks
+from tests.support.page_code import blocks
 from tests.unit.test_other_sides import wanted, without_marks
 
 pytestmark = pytest.mark.slow

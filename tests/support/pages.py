@@ -1,24 +1,17 @@
-"""Pages: the code that a page of the documentation shows, to run it."""
+"""Pages: tables of the documentation, for tests that compare them with what they tell of."""
 
 from __future__ import annotations
 
 import re
-import sys
-import types
-from pathlib import Path
-from typing import Any
 
-HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
+from tests.support.baking import TEMPLATE
 
+__all__ = ["SECURITY", "rows"]
 
-def blocks(page: str, language: str) -> list[str]:
-    """The blocks of a how-to page that are marked with `language`."""
-    return re.findall(rf"^```{language}\n(.*?)^```", (HOW_TO / f"{page}.md").read_text("utf-8"), re.M | re.S)
+SECURITY = (TEMPLATE / "docs" / "security.md").read_text("utf-8")
 
 
-def shown(page: str) -> dict[str, Any]:
-    """The names that the Python of a page defines, as one module."""
-    module = types.ModuleType(f"shown_{page.replace('-', '_')}")
-    sys.modules[module.__name__] = module
-    exec(compile("\n".join(blocks(page, "python")), HOW_TO / f"{page}.md", "exec"), vars(module))
-    return vars(module)
+def rows(page: str, heading: str) -> list[list[str]]:
+    """The cells of the table whose first column has this heading, without marks of code."""
+    (table,) = re.findall(rf"^\| {heading} .*\n\|[-|]+\n((?:\|.*\n)+)", page, re.MULTILINE)
+    return [[cell.strip().replace("`", "") for cell in line.split("|")[1:-1]] for line in table.splitlines()]

@@ -16,7 +16,7 @@ import yaml
 
 from bonny import Resource
 from bonny_dev import testing
-from tests.support.pages import HOW_TO, blocks, shown
+from tests.support.page_code import HOW_TO, blocks, shown
 
 WAYS_IN = (
     "port-a-kopf-operator",
