@@ -159,6 +159,16 @@ def test_nothing_is_found_in_a_sound_operator(sandbox: Sandbox, tmp_path: Path) 
     assert len(report.missed) < len(report.passed) / 10
 
 
+def test_an_operator_with_webhooks_lives_without_their_secret(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Regression: each of its lives ended with code 2, because it could not read the Secret with the certificate."""
+    root = repository(tmp_path, "reviewed")
+
+    report = prove.prove(root, prove.Options(only=["desk/kill-after/created/*"]), say=print, sandbox=sandbox)
+
+    assert report.findings == [], "\n".join(report.lines())
+    assert report.passed
+
+
 def test_a_life_that_does_not_exist_is_refused_with_an_example(sandbox: Sandbox, tmp_path: Path) -> None:
     root = repository(tmp_path, "sound")
 

@@ -24,13 +24,14 @@ from bonny.main import run
 sys.exit(run("{package}.operator"))
 """
 OPERATOR = """from bonny import Controller, Operator
+from bonny.extras import Part
 
 from . import controllers, lamp
 
 found = [
     each
     for each in vars(controllers).values()
-    if isinstance(each, type) and issubclass(each, Controller) and each.__module__ == controllers.__name__
+    if isinstance(each, type) and issubclass(each, Controller | Part) and each.__module__ == controllers.__name__
 ]
 steps = getattr(controllers, "STEPS", None)
 more = {"steps": steps} if steps else {}

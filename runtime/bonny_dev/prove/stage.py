@@ -27,6 +27,7 @@ from ..sandbox.server import answers
 from ..testing import faults
 from ..testing.faults import CommitThenDrop, Drop, FaultProxy, Notify, ProxiedRequest
 from ..testing.running import START, environment
+from ..uses import has_webhooks
 from .external import External
 from .life import Broken, Interrupted, Life, Reference, Setup, chapters_of, counted
 from .permissions import used_by
@@ -537,6 +538,11 @@ class Stage:
         if setup.operator.namespaced:
             settings["BONNY_WATCH_NAMESPACE"] = self._namespace
         settings |= dict.fromkeys(setup.externals, self._outside.url) if self._outside else {}
+        if has_webhooks(setup.operator):
+            from ..local_webhooks import Loopback  # noqa: PLC0415  its extra may be absent
+
+            # Nothing calls them. With this certificate it needs no Secret, whose Role is in a namespace of its own.
+            settings |= Loopback.at(self._guard.folder).environment()
         command = [sys.executable, "-c", START, setup.package]
         self._process = self._guard.popen(command, log_file=self._log, env=settings, cwd=setup.root)
         deadline = time.monotonic() + START_SECONDS
