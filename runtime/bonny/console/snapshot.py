@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import time
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ..resource import Key
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
 
 def overview(process: Process, history: History) -> dict[str, Any]:
     """The whole process: streams, queues, slots, and a request of each sort."""
-    streams = chain(process.streams, *(run.streams for run in process.extras))
     names = {"operator": process.operator.name, "version": process.operator.version, "pod": process.config.pod_name}
     state = {"leading": process.tasks.leading, "notes": process.readiness().lines, "clock": time.monotonic()}
+    streams = [*process.streams, *(each for run in process.extras for each in run.streams)]
     parts = {"streams": [*map(_stream, streams)], "controllers": [*map(_controller, process.workers)]}
     return {**names, **state, **parts, "requests": [*history.requests.values()]}
 
