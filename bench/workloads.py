@@ -1,4 +1,4 @@
-"""Costs of controllers and simulated kubelets beside a sandbox: start, memory, time to an Available Deployment.
+"""Costs of a sandbox: its start and reset; beside it controllers and simulated kubelets: start, memory, a Deployment.
 
     python -m bench.workloads
 
@@ -52,6 +52,8 @@ def one_round() -> dict[str, float]:
     sandbox = Sandbox()
     row = {"sandbox starts, s": timed(sandbox.start)}
     try:
+        sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "left"}})
+        row["reset, s"] = timed(sandbox.reset)
         row["workloads start, s"] = timed(sandbox.start_workloads)
 
         def is_available() -> bool:

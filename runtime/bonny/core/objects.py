@@ -28,7 +28,7 @@ HOLE: Final = b"1e999"
 # A truncated string is a token, too; otherwise its end would be searched for from each quote in it.
 _TOKENS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 # The text up to a surrogate without its other half, and that surrogate: the API server keeps it in a RawExtension as it
-# was written. The text is taken at once, as a call for each escape would take ten times as long.
+# was written. The text is taken at once, as a call for each escape takes several times as long.
 _LONE: Final = re.compile(rb"(?is)((?:[^\\]++|\\(?:ud[89ab]..\\ud[c-f]..|(?!ud[89a-f]).))*+)(\\ud[89a-f]..)?")
 # An error that any read can have; after the colon follows the text of the webhook, which may quote the object.
 _CONVERSION: Final = re.compile(r"(conversion webhook for [^:]{1,512} failed): .*", re.DOTALL)
