@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from bench.prove import EXAMPLES, example
 from bonny.errors import UsageError
 from bonny_dev import prove
 from bonny_dev.prove.html import page
@@ -157,6 +158,20 @@ def test_nothing_is_found_in_a_sound_operator(sandbox: Sandbox, tmp_path: Path) 
     assert report.findings == [], "\n".join(report.lines())
     assert len(report.passed) > 100
     assert len(report.missed) < len(report.passed) / 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_lives_of_an_example_without_a_fault_show_nothing(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Regression: a finalizer of the example `finalizer` stayed after its condition became false."""
+    monkeypatch.setenv("DNS_TOKEN", "none")
+
+    report = prove.prove(example(tmp_path / name, name), prove.Options(only=["*/undisturbed"]), sandbox=sandbox)
+
+    assert report.findings == [], "\n".join(report.lines())
+    assert report.passed
 
 
 def test_an_operator_with_webhooks_lives_without_their_secret(sandbox: Sandbox, tmp_path: Path) -> None:
