@@ -46,7 +46,7 @@ class Turn:
 
     def told(self) -> str:
         """As the beginning of a sentence."""
-        return f"{self.held} and {self.first} both write {self.what} (chapter {self.chapter}), in either order"
+        return f"{self.held} and {self.first} both write {self.what}, in either order"
 
 
 def writers_of(sent: Iterable[tuple[ProxiedRequest, Sort]]) -> Counter[Writer]:

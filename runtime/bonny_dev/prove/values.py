@@ -1,7 +1,7 @@
 """Values: specs made from a structural schema, so that a few of them have all choices of each field.
 
-Number `n` takes the choice `n` of each field, in an order that depends on the seed and the field alone. So four objects
-have each of four values of an enum, and each optional field is sometimes there. What a schema does not say, such as
+Number `n` takes the choice `n` of each field, in an order that depends on the seed and the field alone. To leave an
+optional field out is one choice, so four objects have each of three values of an enum. What a schema does not say, such as
 rules in CEL, is judged by the API server: each further try for a number takes more of the sample.
 """
 
@@ -33,16 +33,18 @@ class Values:
         self._seed, self._number, self._keep = seed, number, keep
         self._random = random.Random(f"{seed}/{number}/{keep}")
 
-    def of(self, schema: Mapping[str, Any], sample: Any = ABSENT, path: str = "") -> Any:
-        """A value for `schema`, or `ABSENT` when none is known."""
-        if "properties" in schema:
-            return self._object(schema, sample, path)
-        if sample is not ABSENT and self._random.random() < self._keep:
+    def of(self, schema: Mapping[str, Any], sample: Any = ABSENT, path: str = "", *, optional: bool = False) -> Any:
+        """A value for `schema`, or `ABSENT` when none is known, and where the field is `optional`, sometimes."""
+        if sample is not ABSENT and "properties" not in schema and self._random.random() < self._keep:
             return copy.deepcopy(sample)
-        if schema.get("type") == "array":
-            return self._list(schema, sample, path)
-        choices = list(_choices(schema, sample))
-        return copy.deepcopy(self._pick(path, choices)) if choices else copy.deepcopy(sample)
+        if "properties" in schema or schema.get("type") == "array":
+            if optional and not self._pick(f"{path}?", (True, False)):
+                return ABSENT
+            make = self._object if "properties" in schema else self._list
+            return make(schema, sample, path)
+        choices = list(_choices(schema, sample)) or [sample]
+        chosen = self._pick(path, [*choices, ABSENT] if optional else choices)
+        return chosen if chosen is ABSENT else copy.deepcopy(chosen)
 
     def _pick(self, path: str, choices: Sequence[Any]) -> Any:
         if self._keep:
@@ -54,10 +56,8 @@ class Values:
         known = sample if isinstance(sample, dict) else {}
         made = {}
         for name, child in schema["properties"].items():
-            inside = f"{path}.{name}"
-            is_kept = name in known and self._random.random() < self._keep
-            is_there = name in schema.get("required", ()) or is_kept or self._pick(f"{inside}?", (True, False))
-            value = self.of(child, known.get(name, ABSENT), inside) if is_there else ABSENT
+            optional = name not in schema.get("required", ())
+            value = self.of(child, known.get(name, ABSENT), f"{path}.{name}", optional=optional)
             if value is not ABSENT:
                 made[name] = value
         return made
