@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from threading import Event
@@ -117,13 +119,15 @@ class Process:
         """From now on, `failure` reads only later lines."""
         self._read_from = len(self.log())
 
-    def failure(self) -> tuple[str, bool]:
+    def failure(self, *, now: float | None = None) -> tuple[str, bool]:
         """The error with which the reconcile of an object fails since the mark, and whether it does so again and again.
+
+        `now` is in seconds since 1970 (default: the time).
 
         Empty when there is none, and when it is over: a later success was logged, or no failure followed in time.
         """
         failing: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        now = time.time()
+        now = time.time() if now is None else now
         for line in self.log()[self._read_from :].splitlines():
             entry = _entry(line)
             key = (str(entry.get("controller")), str(entry.get("object")))
@@ -135,8 +139,18 @@ class Process:
             last = entries[-1]
             waits = float(last.get("retry_in_seconds", 0.0)) + LATE_RETRY_SECONDS
             if now < datetime.fromisoformat(last["time"]).timestamp() + waits:
-                return str(last.get("error", "")), len(entries) >= FAILURES
+                return _raised(entries), len(entries) >= FAILURES
         return "", False
+
+
+def _raised(entries: Iterable[Mapping[str, Any]]) -> str:
+    """The type and text of an error. The last lines of a traceback are notes; later ones of its kind are left out."""
+    error = ""
+    for entry in entries:
+        error = str(entry.get("error", ""))
+        if raised := re.findall(r"^[\w.]+: .*$", str(entry.get("exception", "")), re.MULTILINE):
+            return str(raised[-1])
+    return error
 
 
 def _entry(line: str) -> dict[str, Any]:
