@@ -31,7 +31,9 @@ from bonny.steps import (
 class BucketSpec(Spec):
     """The desired state."""
 
-    keep: Annotated[bool, IMMUTABLE] = Field(default=False, description="Whether a copy of the content is kept when the bucket goes.")
+    keep: Annotated[bool, IMMUTABLE] = Field(
+        default=False, description="Whether a copy of the content is kept when the bucket goes."
+    )
 
 
 class BucketStatus(Status, WithConditions):

@@ -540,7 +540,7 @@ def test_a_bucket_goes_with_its_object_and_a_copy_is_kept_if_wanted(stage: Stage
             "buckets.example.com/copy",
             "buckets.buckets.example.com/bucket-controller",
         ]
-        with pytest.raises(SandboxError, match="spec.keep: .*cannot be changed"):  # its finalizer would stay
+        with pytest.raises(SandboxError, match=r"spec\.keep: .*cannot be changed"):  # its finalizer would stay
             stage.apply({**kept, "spec": {"keep": False}})
 
         (folders["lost"] / "in-use").touch()

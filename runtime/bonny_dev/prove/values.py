@@ -1,8 +1,8 @@
 """Values: specs made from a structural schema, so that a few of them have all choices of each field.
 
 Number `n` takes the choice `n` of each field, in an order that depends on the seed and the field alone. To leave an
-optional field out is one choice, so four objects have each of three values of an enum. What a schema does not say, such as
-rules in CEL, is judged by the API server: each further try for a number takes more of the sample.
+optional field out is one choice, so four objects have each of three values of an enum. What a schema does not say, such
+as rules in CEL, is judged by the API server: each further try for a number takes more of the sample.
 """
 
 from __future__ import annotations

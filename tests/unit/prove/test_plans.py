@@ -70,6 +70,7 @@ def test_objects_made_from_the_schema_have_numbers() -> None:
         ("desk/fuzz/3", "with object 3 made from the schema"),
     ]
 
+
 def test_a_usual_run_has_these_lives_of_each_sample() -> None:
     plans = [plan for name in ("desk", "shelf") for plan in plans_for(name, POINTS, CHAPTERS)]
 

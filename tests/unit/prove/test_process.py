@@ -11,7 +11,6 @@ import pytest
 
 from bonny_dev.prove.process import FAILURES, Process
 
-
 NOW = 1_700_000_000.0
 
 
@@ -34,7 +33,8 @@ FAILED = entry("reconcile failed")
 
 
 def test_the_error_of_a_traceback_is_named_with_its_type(tmp_path: Path) -> None:
-    first = {**json.loads(FAILED), "exception": "Traceback:\n  File x\nKeyError: 'fast'\nin step Delegate", "error": "no"}
+    traceback = "Traceback (most recent call last):\n  File x\nKeyError: 'fast'\nin step DelegateToController"
+    first = {**json.loads(FAILED), "exception": traceback, "error": "'fast'"}
 
     assert process(tmp_path, json.dumps(first), FAILED).failure(now=NOW) == ("KeyError: 'fast'", False)
 
@@ -59,7 +59,8 @@ def test_a_failure_is_over_when_no_other_one_follows_in_time(tmp_path: Path) -> 
     late = entry("reconcile failed", ago=3.0, wait=0.5)
 
     assert process(tmp_path, *[late] * FAILURES).failure(now=NOW) == ("", False)
-    assert process(tmp_path, entry("reconcile failed", ago=3.0, wait=2.0)).failure(now=NOW) == ("KeyError: 'fast'", False)
+    longer = entry("reconcile failed", ago=3.0, wait=2.0)
+    assert process(tmp_path, longer).failure(now=NOW) == ("KeyError: 'fast'", False)
 
 
 def test_failures_before_a_chapter_do_not_count_in_it(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from bonny_dev.prove.variants import Sample
 from bonny_dev.sandbox.admin import AdminAnswer
 
 VALUE = 'a "long" token'
-SAMPLE = Sample("desk", [], [{"kind": "Lamp", "metadata": {"name": "desk"}, "spec": {"user": "somebody-known"}}], (), ())
+LAMP = {"kind": "Lamp", "metadata": {"name": "desk"}, "spec": {"user": "somebody-known"}}
+SAMPLE = Sample("desk", [], [LAMP], (), ())
 
 
 class Server:
