@@ -4,7 +4,7 @@
 deleted. The step `Finalizer` does the same under another name, for the objects that `when` selects. The step comes
 before the controller's finalizer, because a deleted folder cannot be copied.
 
-`when` is asked only until the finalizer is there, so it reads a field that cannot be changed.
+`when` is called only until the finalizer is there, so it reads a field that cannot be changed.
 
 Both may run twice, for example after a crash, so both are idempotent.
 """

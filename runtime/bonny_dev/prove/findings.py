@@ -106,7 +106,7 @@ class Report:
             yield f"lives left out: {self.left_out}; {why}"
 
     def smallest_told(self, finding: Finding) -> str:
-        """What the smallest sample of a finding is."""
+        """A few words before the smallest sample of a finding."""
         return "this object shows it" if finding.plan.fault is Fault.FUZZ else "so small a sample shows it"
 
     def summary(self) -> str:

@@ -1,6 +1,6 @@
 """Fuzz: lives of objects that are made from the schema: changed to the sample and back, and freed of fields.
 
-Nothing fails in these lives. What an object ends in is compared with what a new one with the same spec ends in.
+Nothing fails in these lives. The end state of an object is compared with that of a new object with the same spec.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .state import Nature, State, Told, contrasts, learned
 from .values import Values
 from .variants import Sample, placed, reduced_form, schema_of, would_be_valid
 
-# For each object; the API server may refuse what a schema alone allows.
+# For each object; the API server may refuse a value that a schema alone allows.
 TRIES: Final = 12
 # No operator handles the objects there.
 IN: Final = "default"
@@ -32,7 +32,7 @@ CHANGED_BACK: Final = Told("a change to the sample and back", "the creation", ("
 
 @dataclass(slots=True)
 class Judged:
-    """What is wrong with a life, as the end of a sentence; empty if nothing is."""
+    """The problem of a life, as the end of a sentence; empty if there is none."""
 
     problem: str = ""
     diff: Sequence[str] = ()
@@ -58,7 +58,7 @@ def drawn(operator: Operator, sample: Sample, admin: Admin, namespace: str, *, s
 def formed(
     operator: Operator, sample: Sample, subjects: Sequence[Resource], admin: Admin, namespace: str
 ) -> Sample | None:
-    """`sample` with other `subjects`, which are changed to those of `sample`, back, and freed of optional fields.
+    """`sample` with other `subjects`: they are changed to the subjects of `sample`, back, and freed of optional fields.
 
     Steps that the API server refuses are left out. None when it refuses the subjects themselves. No operator may run.
     """
@@ -90,7 +90,7 @@ def formed(
 
 
 def judged(sample: Sample, lives: Sequence[Life], reference: Reference) -> Judged:
-    """What is wrong with the first of one or two lives of `sample`; two show what differs by nature."""
+    """The problem of the first of one or two lives of `sample`; two lives show the differences by nature."""
     life = lives[0]
     if problem := life.problem or repeated(life):
         return Judged(problem, life.diff, life.chapter)
@@ -161,8 +161,7 @@ class Drawn:
         return replace(self.samples[plan], surroundings=(), changed=(), back=(), reduced=())
 
     def live(self, stage: Stage, sample: Sample, plan: Plan, reference: Reference) -> Life:
-        """The life of a plan, with what is wrong in its problem. A second life confirms it, and shows what differs by
-        nature."""
+        """The life of a plan, with its problem. A second life confirms it, and shows the differences by nature."""
         life = stage.live(sample, plan)
         found = judged(sample, [life], reference)
         if found.problem:

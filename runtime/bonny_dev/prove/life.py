@@ -1,4 +1,4 @@
-"""Life: what all lives of a run have in common, what one life showed, and what the others are compared with."""
+"""Life: the setup of all lives of a run, the outcome of one life, and the reference for the others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Interrupted(Exception):
 
 
 class Broken(Exception):
-    """A life cannot go on; the text says why."""
+    """A life cannot continue; the text has the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Objects: what a life has in the API server: the objects of its sample, and all that the operator wrote."""
+"""Objects: the objects of a sample in the API server during a life, and all that the operator wrote."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Objects:
                     yield {"kind": kind, **item, "path": f"{collection}/{name}"}
 
     def clean(self) -> None:
-        """Delete what a life left, so that the next one does not see it."""
+        """Delete the objects that a life left, so that the next life does not see them."""
         self.delete_subjects()
         for resource in self._items():
             if resource["metadata"].get("finalizers"):

@@ -1,4 +1,4 @@
-"""Options: what a run tries, and how long."""
+"""Options: the plans that a run tries, and its limits."""
 
 from __future__ import annotations
 

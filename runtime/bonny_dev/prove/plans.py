@@ -176,7 +176,7 @@ def plans_for(
 ) -> Iterator[Plan]:
     """All plans for a sample: the crash sweep first, then late and lost events, then errors, then other writers.
 
-    `objects` are the numbers of those that are made from the schema.
+    `objects` are the numbers of objects that are made from the schema.
     """
     known = list(points)
     writes = [point for point in known if point.is_write and point.chapter is not Chapter.START]
@@ -239,7 +239,7 @@ USUAL: Final = {
 def usual(plans: Iterable[Plan]) -> Iterator[Plan]:
     """The plans of a usual run: of some faults only the first one in each of a few chapters.
 
-    Of the orders of two writers it has those of their first writes.
+    Of the orders of two writers it has the orders of their first writes.
     """
     seen = set[tuple[str, Fault, Chapter | None]]()
     for plan in plans:

@@ -24,7 +24,7 @@ ENDLESS: Final = frozenset({("v1", "Namespace"), ("v1", "PersistentVolume"), ("v
 
 
 def refuse_endless(operator: Operator) -> None:
-    """Raises: `UsageError` for an operator of objects whose deletion would not end."""
+    """Raises: `UsageError` for an operator of objects whose deletion has no end."""
     if endless := {kind.kind for each in operator.controllers for kind in each.owns if kind.gvk in ENDLESS}:
         raise UsageError(
             f"the operator owns {listed(sorted(endless))}: nothing in a sandbox ends the deletion of such an object, "

@@ -29,7 +29,7 @@ START_SECONDS: Final = 45.0
 FAILURES: Final = 4
 # How much later than announced a reconcile may be tried again.
 LATE_RETRY_SECONDS: Final = 2.0
-# How the runtime logs the end of a reconcile. `Retry` and `Terminal` are what a handler says on purpose.
+# How the runtime logs the end of a reconcile. `Retry` and `Terminal` are raised by a handler on purpose.
 FAILED: Final = "reconcile failed"
 OTHER_ENDS: Final = frozenset({"reconciled", "waiting", "retry requested", "stopped until the object changes"})
 

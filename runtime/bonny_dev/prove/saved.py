@@ -54,7 +54,7 @@ def name_of(finding: Finding) -> str:
 
 
 def text_of(finding: Finding, *, seed: int) -> str:
-    """The test. It names all requests of a chapter: the one that is fixed may not be sent any more."""
+    """The test. It names all requests of a chapter: a fix may remove the request that failed."""
     plan = finding.plan
     constants, options = [""], []
     if plan.fault is not Fault.PERMISSIONS:

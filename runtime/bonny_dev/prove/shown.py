@@ -1,7 +1,7 @@
 """Shown: whether the value of a Secret can be read in the log, in Events, or in the status of an object.
 
-The values are those of all Secrets in the namespace of a life, whoever made them. A value that stands in the sample
-itself, outside of a Secret, is not secret.
+The values are from all Secrets in the namespace of a life. A value that stands in the sample itself, outside of a
+Secret, is not secret.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class Stage:
         return life
 
     def _account(self, life: Life, plan: Plan, reference: Reference | None) -> None:
-        """What the requests of a life did, and what is done more often than without a fault."""
+        """Note the requests of a life, and which objects were created or deleted more often than without a fault."""
         sent = self._traffic.sorted(reference)
         life.sorts = [sort for _, sort in sent]
         life.writers = writers_of(sent)

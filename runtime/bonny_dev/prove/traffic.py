@@ -34,7 +34,7 @@ class Traffic:
         self.began.append((time.monotonic(), chapter))
 
     def proxies(self) -> list[FaultProxy]:
-        """The one before the API server, and the one before the external service, if there is any."""
+        """The proxy before the API server, and another one before the external service, if there is any."""
         return [self._proxy, *([self._outside] if self._outside else [])]
 
     def proxy_of(self, server: str) -> FaultProxy:
@@ -96,7 +96,7 @@ class Traffic:
         return ProxiedRequest(request.method, path, request.query, request.time, request.status, body)
 
     def silence(self) -> float:
-        """Seconds since the operator last asked for something; watches do not count. 0 while it waits for an answer."""
+        """Seconds since the last request of the operator; watches do not count. 0 while it waits for an answer."""
         last = self.began[-1][0]
         for server, request in self.requests():
             if request.is_watch or (server == API and not (is_step(request) or _is_read(request))):

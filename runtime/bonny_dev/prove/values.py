@@ -1,8 +1,9 @@
 """Values: specs made from a structural schema, so that a few of them have all choices of each field.
 
 Number `n` takes the choice `n` of each field, in an order that depends on the seed and the field alone. To leave an
-optional field out is one choice, so four objects have each of three values of an enum. What a schema does not say, such
-as rules in CEL, is judged by the API server: each further try for a number takes more of the sample.
+optional field out is one choice, so four objects have each of three values of an enum. Conditions
+outside of the schema, such as rules in CEL, are judged by the API server: each further try for a number takes more of
+the sample.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Values:
         self._random = random.Random(f"{seed}/{number}/{keep}")
 
     def of(self, schema: Mapping[str, Any], sample: Any = ABSENT, path: str = "", *, optional: bool = False) -> Any:
-        """A value for `schema`, or `ABSENT` when none is known, and where the field is `optional`, sometimes."""
+        """A value for `schema`, or `ABSENT` when there is none, and where the field is `optional`, sometimes."""
         if sample is not ABSENT and "properties" not in schema and self._random.random() < self._keep:
             return copy.deepcopy(sample)
         if "properties" in schema or schema.get("type") == "array":
@@ -83,7 +84,7 @@ def _same_key(one: Any, other: Any, schema: Mapping[str, Any]) -> bool:
 
 
 def _choices(schema: Mapping[str, Any], sample: Any) -> Iterator[Any]:
-    """The values of a field that has no fields of its own; the one of the sample is among them."""
+    """The values of a field that has no fields of its own, with the value of the sample."""
     if "enum" in schema:
         yield from schema["enum"]
         return

@@ -124,7 +124,7 @@ class World:
         return self._proxy.add(self._held)
 
     def turns(self, traffic: Traffic) -> None:
-        """Let a write that is held go on, if the other writer wrote, or if it waited for too long."""
+        """Release a write that is held, if the other writer wrote, or if it waited for too long."""
         if self._turn is None or self._held is None or not self._held.hits or self._gate.is_set():
             return
         self._waits_since = self._waits_since or time.monotonic()

@@ -9,7 +9,7 @@ from bench.workloads import LIMITS, MEMORY, START, report
 ROW = {"reset, s": 9.0, START: 1.0, MEMORY: 180.0}
 
 
-def test_figures_within_their_limits_end_with_code_0(capsys: pytest.CaptureFixture[str]) -> None:
+def test_measurements_within_their_limits_end_with_code_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert report([ROW]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
         "workloads start, s                1.00 [1.00..1.00] limit 6",

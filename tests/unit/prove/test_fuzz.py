@@ -57,7 +57,7 @@ def test_an_end_other_than_that_of_a_new_object_is_wrong_and_worse_if_ready(
     assert problem == f"{who} ends otherwise than a new one with the same spec"
 
 
-def test_what_differs_between_two_lives_is_not_wrong() -> None:
+def test_a_difference_between_two_lives_is_not_wrong() -> None:
     one, other = (
         life({Chapter.BACK: {**MADE, "Secret desk": {"data.key": key}}, Chapter.CREATED: {**MADE, "Secret desk": {}}})
         for key in "ab"

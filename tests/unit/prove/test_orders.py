@@ -23,7 +23,7 @@ def life(writer: str = "", *, writers: dict[tuple[Chapter, str, str], int] | Non
     return Life(states=states, writers=Counter(writers or {}), **more)
 
 
-def test_writers_are_counted_by_object_whatever_the_verb_and_only_with_success() -> None:
+def test_writers_are_counted_by_object_with_any_verb_and_only_with_success() -> None:
     def sent(manager: str, verb: str, what: str, status: int = 200, server: str = API) -> Any:
         request = ProxiedRequest("PATCH", "/", {}, 0.0, status, manager=manager)
         return request, (Chapter.CREATED, server, verb, what)

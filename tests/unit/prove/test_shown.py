@@ -52,7 +52,7 @@ def test_a_value_of_a_secret_is_found_in_each_place_and_not_repeated(where: dict
     assert found({"token": VALUE}, **where) == [f"the value token of Secret door can be read in {place}"]
 
 
-def test_values_that_nobody_keeps_secret_are_not_looked_for() -> None:
+def test_values_that_are_public_or_short_are_not_looked_for() -> None:
     data = {"user": "somebody-known", "tls.crt": "-----BEGIN", "port": "5432"}
 
     assert found(data, status=data, note=str(data), log=str(data)) == []

@@ -72,7 +72,7 @@ def test_texts_fit_their_pattern(pattern: str) -> None:
     assert all(re.search(pattern, value) for value in values)
 
 
-def test_a_text_whose_pattern_is_not_known_is_that_of_the_sample_or_left_out() -> None:
+def test_a_text_with_an_unusual_pattern_is_that_of_the_sample_or_left_out() -> None:
     schema = {"type": "string", "pattern": "^x{40}$"}
 
     assert made(schema, count=1) == [ABSENT]
