@@ -1,7 +1,7 @@
 """Orders: two controllers, or other field managers, that write one object, each once before the other.
 
-A write is held until the other write is done. Two lives with opposite orders must end in the same state; if they do not,
-both are repeated, to learn the differences by nature.
+A write is held until the other write is done. Two lives with opposite orders must end in the same state. If they do
+not, both are repeated, to learn the differences by nature.
 """
 
 from __future__ import annotations
