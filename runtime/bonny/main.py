@@ -26,12 +26,12 @@ from typing import Final
 
 from .client.config import Cluster, find_cluster, own_namespace
 from .errors import UsageError
-from .extras import NamespaceChoice, missing, unused_variables
+from .extras import NamespaceChoice, missing, of_tools, unused_variables
 from .operator import Operator
 from .run.config import Config, settings, variables
 from .run.event_loop import EXITS, loop_factory, running
 from .run.process import Process
-from .telemetry.logging import Form, configure, installed_console
+from .telemetry.logging import Form, configure
 
 # Decoded metadata lives long and has no cycles; the default of 700 scans it far too often while a list is read. Ten
 # times this value saves nothing more, and lets the cycles that asyncio leaves at each lost connection grow to 10 MB.
@@ -125,7 +125,7 @@ def defaults(operator: Operator) -> Config:
 def serve(operator: Operator, config: Config, cluster: Cluster, *, console: Form | None = None) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code. `console` makes log lines for people, by default the
     installed developer tools do. Raises: `UsageError` when the operator cannot start."""
-    configure(None if config.log_json else console or installed_console(), level=config.log_level)
+    configure(None if config.log_json else console or of_tools("console"), level=config.log_level)
     for unused in unused_variables(os.environ):
         log.warning("an environment variable has no effect", extra={"because": str(unused)})
     # Modules stay: the collector need not look at them again. Imports leave next to no garbage to collect before.

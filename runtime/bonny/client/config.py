@@ -8,7 +8,6 @@ Order, as in controller-runtime: an explicit kubeconfig, $KUBECONFIG, the pod's 
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from ..errors import UsageError
-from .exec_plugin import run_plugin
+from ..extras import of_tools
 from .proxy import environment_proxy, usable_proxy
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -137,13 +136,14 @@ class Kubeconfig:
                 f"{label} impersonates another user (as), which is not supported: use the other user's credentials"
             )
         if plugin := user.pop("exec", None):
-            credential = await run_plugin(plugin, folder=folder, user=label)
-            if credential.token:
-                user["token"] = credential.token
-            if credential.client_key_data:
-                user["client-certificate-data"] = base64.b64encode(credential.client_certificate_data.encode())
-                user["client-key-data"] = base64.b64encode(credential.client_key_data.encode())
-            return credential.max_age
+            credentials = of_tools("credentials")
+            if credentials is None:
+                raise UsageError(
+                    f"{label} has a command (exec), which only the developer tools run: use a token or a certificate"
+                )
+            entries, max_age = await credentials(plugin, folder=folder, user=label)
+            user |= entries
+            return float(max_age)
         if user.get("tokenFile"):
             user["token"] = _token(folder / user["tokenFile"], what="tokenFile", advice=f"correct {label}")
             return TOKEN_FILE_SECONDS

@@ -22,7 +22,6 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextvars import Context, ContextVar
 from datetime import UTC, datetime
-from importlib.metadata import entry_points
 from typing import Final, TextIO, TypeAlias
 
 import msgspec
@@ -50,11 +49,6 @@ Form: TypeAlias = Callable[[TextIO], logging.Formatter]
 _MARK: Final = secrets.token_hex(4)
 _numbers: Final = itertools.count(1)
 _handled: ContextVar[tuple[int, Mapping[str, object]] | None] = ContextVar("handled", default=None)
-
-
-def installed_console() -> Form | None:
-    """The console format of the developer tools; None where they are not installed, as in an image."""
-    return next((each.load() for each in entry_points(group="bonny.log_formats", name="console")), None)
 
 
 def about(**fields: object) -> None:
