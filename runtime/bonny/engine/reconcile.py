@@ -61,7 +61,7 @@ class Reconcile(Axn[V_co]):
     emitted: tuple[Event, ...] = ()
     """The events that were handed to the recorder."""
 
-    # --- the object ---------------------------------------------------------------------------------------------------
+    # --- the object ---
 
     @property
     def context(self) -> ReconcileContext:
@@ -139,7 +139,7 @@ class Reconcile(Axn[V_co]):
         self.outdated = self.outdated or len(found) < len(unwanted)
         return found
 
-    # --- the handler --------------------------------------------------------------------------------------------------
+    # --- the handler ---
 
     def give_loop(self, loop: asyncio.AbstractEventLoop | None) -> None:
         """For the pipeline: give the thread of a `def` handler the loop for `call`; None when it has ended."""
@@ -174,7 +174,7 @@ class Reconcile(Axn[V_co]):
         reason = "Paused" if self.paused else "Waiting"
         return self.failure or (None if self.waiting is None else ReconcileFailure(reason, self.waiting))
 
-    # --- the descendants ----------------------------------------------------------------------------------------------
+    # --- the descendants ---
 
     @property
     def descendants(self) -> list[Resource]:
@@ -199,7 +199,7 @@ class Reconcile(Axn[V_co]):
         """`part` of the desired state was sent: changing it from now on raises `AlreadyApplied`."""
         self._sent.add(part)
 
-    # --- the status ---------------------------------------------------------------------------------------------------
+    # --- the status ---
 
     @property
     def status(self) -> Resource:
@@ -225,7 +225,7 @@ class Reconcile(Axn[V_co]):
             status = status if changed is None else changed
         return self.with_own_conditions(keep_transition_times(status, base, self._conditions))
 
-    # --- before something is sent: a subclass may change it -----------------------------------------------------------
+    # --- before something is sent: a subclass may change it ---
 
     def before_apply_descendants(self) -> None:
         """Called before the descendants are applied."""
@@ -242,7 +242,7 @@ class Reconcile(Axn[V_co]):
         """The event to emit in place of `event`."""
         return event
 
-    # --- the end ------------------------------------------------------------------------------------------------------
+    # --- the end ---
 
     @property
     def events(self) -> list[Event]:

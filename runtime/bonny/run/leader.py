@@ -126,7 +126,7 @@ class Leadership:
             self._end_term()
             self._idle.set()
 
-    # --- terms --------------------------------------------------------------------------------------------------------
+    # --- terms ---
 
     def _step(self, event: lease.LeaseInput) -> lease.LeaseCommand:
         self._candidate, command = lease.step(self._candidate, event, now=clock(), chance=random.random())
@@ -157,7 +157,7 @@ class Leadership:
             log.log(level, "no longer leading", extra={"lease": self._name})
             self._watchdog.arm(self._candidate.expires)
 
-    # --- performing ---------------------------------------------------------------------------------------------------
+    # --- performing ---
 
     async def _performed(self, command: lease.LeaseCommand) -> lease.LeaseInput:
         match command:

@@ -152,7 +152,7 @@ class Process:
         await self._finish()
         await leadership.release()
 
-    # --- assembling ---------------------------------------------------------------------------------------------------
+    # --- assembling ---
 
     def _assemble(self, client: Client) -> None:
         operator = self.operator
@@ -191,7 +191,7 @@ class Process:
             stream.on_restore = self._restored
         return servers
 
-    # --- running ------------------------------------------------------------------------------------------------------
+    # --- running ---
 
     def _start(self) -> None:
         """Start the parts that a standby runs, too."""
@@ -257,7 +257,7 @@ class Process:
         running = (*self._lasting.values(), *self.term.parts.values())
         await cancelled([*(part.task for part in running), *self._once], seconds=CANCEL_SECONDS)
 
-    # --- probes -------------------------------------------------------------------------------------------------------
+    # --- probes ---
 
     def health(self) -> Report:
         """The answer of /healthz."""

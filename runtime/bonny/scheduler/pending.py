@@ -150,7 +150,7 @@ class Pending:
         """Properties whose change may let a pod fit. Servers before Kubernetes 1.33 keep no generation."""
         return self._shape(pod), pod.labels, pod.item.meta.generation
 
-    # --- places -------------------------------------------------------------------------------------------------------
+    # --- places ---
 
     def _move(self, entry: PendingPod, state: PodState, *, due: float = 0.0) -> None:
         self._leave(entry)

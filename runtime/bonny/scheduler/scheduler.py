@@ -60,7 +60,7 @@ class Scheduler(Part, HasLifespan):
     client: Client
     """Requests as the operator's identity; set before any method is called."""
 
-    # --- methods to override ------------------------------------------------------------------------------------------
+    # --- methods to override ---
 
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice | Awaitable[Choice]:
         """The node for `pod`, or None to let it wait. May be `async`; otherwise it must not block the event loop.

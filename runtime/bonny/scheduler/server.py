@@ -76,7 +76,7 @@ class SchedulerServer:
         """The number of pods without a node by the part of the check that failed; one pod can count for several."""
         return Counter(plugin for entry in self._pending.pods.values() for plugin in entry.plugins if self._running)
 
-    # --- changes from the streams -------------------------------------------------------------------------------------
+    # --- changes from the streams ---
 
     def pod_seen(self, pod: PodView) -> None:
         """A pod was added or changed."""
@@ -104,7 +104,7 @@ class SchedulerServer:
         if item is not None:
             self.pod_seen(PodView(item))
 
-    # --- running ------------------------------------------------------------------------------------------------------
+    # --- running ---
 
     def run(self) -> Coroutine[Any, Any, None]:
         """Schedule until `stop`, then wait for bindings on their way: the next leader has to see them.

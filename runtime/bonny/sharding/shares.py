@@ -135,7 +135,7 @@ class Shares:
         """The buckets that this replica may work on."""
         return sorted(bucket for bucket, held in self.held.items() if held.leads)
 
-    # --- running ------------------------------------------------------------------------------------------------------
+    # --- running ---
 
     async def run(self) -> None:
         """Hold a fair share of the buckets until `stop`; buckets that are held then are given back by `end`."""
@@ -206,7 +206,7 @@ class Shares:
             held = self.held[bucket] = Held(term)
             held.task = asyncio.create_task(self._live(bucket, held), name=f"bucket {bucket}")
 
-    # --- one bucket ---------------------------------------------------------------------------------------------------
+    # --- one bucket ---
 
     async def _live(self, bucket: int, held: Held) -> None:
         """The life of a bucket, from its claim on."""
@@ -263,7 +263,7 @@ class Shares:
             for _, held in gained:
                 held.shown = True
 
-    # --- the other Leases ---------------------------------------------------------------------------------------------
+    # --- the other Leases ---
 
     def _new_view(self) -> View:
         return View(self._identity, member=self._member.name, buckets=self.buckets, timing=self._timing)
@@ -284,7 +284,7 @@ class Shares:
     def restored(self, _: Stream) -> None:
         """Nothing: `core.lease` decides by the versions of writes."""
 
-    # --- the own Lease as a member ------------------------------------------------------------------------------------
+    # --- the own Lease as a member ---
 
     async def _stay(self) -> None:
         """Show the other replicas that this one is there: they count it, nothing else follows from it."""

@@ -142,7 +142,7 @@ class Child:
         message = f"{identify(self.wanted)} is changed back each time it is corrected: {by}"
         report_fight(self.axn, message, related=self.wanted)
 
-    # --- comparing ----------------------------------------------------------------------------------------------------
+    # --- comparing ---
 
     async def _see(self, live: Resource) -> None:
         """The object is `live`: look up which of its fields are ours."""
@@ -187,7 +187,7 @@ class Child:
         manager = (metadata.get("labels") or {}).get(MANAGED_BY)
         return f" (it is managed by {manager})" if manager else ""
 
-    # --- writing ------------------------------------------------------------------------------------------------------
+    # --- writing ---
 
     async def _create(self) -> bool:
         """Create it, and return True; if an object of its name exists, see that object, and change nothing.

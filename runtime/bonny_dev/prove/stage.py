@@ -94,7 +94,7 @@ class Stage:
         self._log = Path()
         self._sample: Sample
 
-    # --- a life -------------------------------------------------------------------------------------------------------
+    # --- a life ---
 
     def live(self, sample: Sample, plan: Plan, reference: Reference | None = None) -> Life:
         """One life of `sample`. Without a `reference` it is the one that others are compared with.
@@ -309,7 +309,7 @@ class Stage:
             for live in map(self._subject, self._sample.subjects)
         )
 
-    # --- waiting ------------------------------------------------------------------------------------------------------
+    # --- waiting ---
 
     def _settle(self, life: Life, chapter: Chapter) -> None:
         """Without a fault: wait until the operator is silent, and keep the state."""
@@ -420,7 +420,7 @@ class Stage:
             last = max(last, request.ended)
         return time.monotonic() - last
 
-    # --- the state ----------------------------------------------------------------------------------------------------
+    # --- the state ---
 
     def _words(self) -> dict[str, str]:
         return {**self._uids, self._namespace: NAMESPACE}
@@ -480,7 +480,7 @@ class Stage:
                 self._sandbox.request("PATCH", resource["path"], patch, content_type=MERGE_PATCH)
             self._sandbox.request("DELETE", resource["path"], {"gracePeriodSeconds": 0})
 
-    # --- requests -----------------------------------------------------------------------------------------------------
+    # --- requests ---
 
     def _proxies(self) -> list[FaultProxy]:
         return [self._proxy, *([self._outside] if self._outside else [])]
@@ -524,7 +524,7 @@ class Stage:
                 effect = plan.effect()
         return proxy.add(faults.Fault(effect, on=at(plan.at, sort)))
 
-    # --- the process --------------------------------------------------------------------------------------------------
+    # --- the process ---
 
     def _start(self) -> None:
         """Start the operator, and return when it is ready. Raises: `Broken`, `Interrupted`."""
