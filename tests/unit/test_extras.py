@@ -45,7 +45,18 @@ def plugged() -> dict[str, Extra]:
 
 def test_each_folder_of_the_table_is_a_package_and_is_present() -> None:
     assert [
-        *("compat", "console", "cron", "filters", "metrics_auth", "namespaces", "otel", "policies", "scheduler"),
+        *(
+            "compat",
+            "console",
+            "cron",
+            "filters",
+            "metrics_auth",
+            "namespaces",
+            "otel",
+            "policies",
+            "proxies",
+            "scheduler",
+        ),
         *("sharding", "stages", "tls", "webhooks"),
     ] == FOLDERS
     assert [folder for folder in FOLDERS if not (PACKAGE / folder / "__init__.py").is_file()] == []
@@ -56,14 +67,17 @@ def test_each_module_extra_belongs_to_an_extra_of_the_table() -> None:
     there = sorted(path.parent.name for path in PACKAGE.rglob("extra.py"))
     assert there == sorted(listed()[name].folders[0] for name in plugged())
     # Others are loaded for an operator with a class that they serve.
-    assert present() == {name: extra for name, extra in plugged().items() if listed()[name].option or extra.variables}
+    assert present() == {
+        name: extra for name, extra in plugged().items() if listed()[name].option or listed()[name].variables
+    }
     assert all(isinstance(extra, Extra) for extra in plugged().values())
 
 
 def test_the_variables_of_the_table_are_those_that_the_extra_reads() -> None:
     for name, extra in plugged().items():
-        # An OTEL_ variable that only changes how traces are made asks for none.
-        read = set(extra.variables) or set(extra.honoured) - {"OTEL_SERVICE_NAME", "OTEL_SDK_DISABLED"}
+        # A variable that only changes how traces are made asks for none, nor does one that only limits a proxy.
+        changing = {"OTEL_SERVICE_NAME", "OTEL_SDK_DISABLED", "NO_PROXY", "no_proxy"}
+        read = set(extra.variables) or set(extra.honoured) - changing
         assert set(listed()[name].variables) == read, name
         assert (extra.settings is None) == (not extra.variables), name
         if extra.settings is not None:
@@ -118,6 +132,8 @@ ALLOWED = {
     "servers/ticks.py": ("bonny.cron",),
     # A format of the log has the name of an extra.
     "run/config.py": ("bonny.console",),
+    # So has a part of the developer tools, the log for people.
+    "main.py": ("bonny.console",),
     # The console knows the logger of a scheduler's decisions, and their field `scheduler`.
     "telemetry/logging.py": ("bonny.scheduler.server", "bonny.scheduler", "bonny.console"),
 }

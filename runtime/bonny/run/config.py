@@ -106,12 +106,6 @@ INFORMATIVE: Final = {
 
 HONOURED: Final = {
     "KUBECONFIG": "Kubeconfig files, as for kubectl.",
-    "HTTPS_PROXY": "Proxy for an API server with https.",
-    "https_proxy": "HTTPS_PROXY, where that is not set.",
-    "HTTP_PROXY": "Proxy for an API server with http.",
-    "http_proxy": "HTTP_PROXY, where that is not set.",
-    "NO_PROXY": "Hosts and networks that are reached without the proxy.",
-    "no_proxy": "NO_PROXY, where that is not set.",
     "NO_COLOR": "Not empty: no colours in the console format of the log.",
 }
 """Variables of other tools that take effect here."""

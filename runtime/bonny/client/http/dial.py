@@ -1,7 +1,7 @@
 """Dial: makes a connection along a route: the socket, TLS to the proxy, the tunnel, TLS to the server. A pool keeps it
 for later requests.
 
-You need it to change socket options, the choice among addresses, or what a proxy is asked.
+You need it to change socket options, or the choice among addresses.
 
 Each step starts from a plain socket, so that it can be closed at once in whatever moment a request is cancelled. TLS
 that asyncio opens together with the socket says farewell instead, and waits half a minute for the peer's.
@@ -18,8 +18,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from ...extras import load
 from ..clock import clock
-from .connection import HttpConnection, WireRequest
+from .connection import HttpConnection
 
 PORTS: Final = {"http": 80, "https": 443}
 # A half-open connection is found after 30 + 3 * 10 s; a watch has its own deadline besides. macOS has another name for
@@ -87,27 +88,13 @@ async def dial(route: Route, buffer: memoryview, *, ends: float) -> HttpConnecti
             await connection.encrypt(context, route.proxy.host)
         if route.server.encrypted and context is not None:
             if route.proxy is not None:
-                await _open_tunnel(connection, route.server, route.proxy, ends)
+                proxies = load("proxy", what="a tunnel")
+                await proxies.open_tunnel(connection, route.server, route.proxy, ends)
             await connection.encrypt(context, route.server_name)
     except BaseException:
         connection.abort()
         raise
     return connection
-
-
-async def _open_tunnel(connection: HttpConnection, server: Address, proxy: Address, ends: float) -> None:
-    """Ask the proxy for a tunnel. Raises: `OSError` when it refuses."""
-    to = f"[{server.host}]:{server.port}" if ":" in server.host else f"{server.host}:{server.port}"
-    lines = [f"CONNECT {to} HTTP/1.1", f"Host: {to}"]
-    if proxy.authorization is not None:
-        lines.append(f"Proxy-Authorization: {proxy.authorization}")
-    answer = connection.answer
-    await connection.send(WireRequest("CONNECT", to, "\r\n".join([*lines, "", ""]).encode(), 0), ends)
-    await connection.until(answer.is_ready, ends)
-    if not 200 <= answer.status < 300:
-        raise OSError(f"{answer.status} {answer.reason.decode('latin-1')}".rstrip())
-    if answer.surplus:
-        raise OSError("its proxy sent something before the tunnel was used")
 
 
 async def _connected(address: Address) -> socket.socket:
