@@ -1,4 +1,4 @@
-"""The developer tools as a distribution: the runtime finds them by entry points, and here they are sources beside it."""
+"""The developer tools as a distribution: the runtime finds them by entry points; here they are sources beside it."""
 
 from __future__ import annotations
 
