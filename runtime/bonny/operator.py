@@ -22,6 +22,7 @@ from .engine.reconcile import Step
 from .errors import OptionError
 from .events import EVENT, EVENT_VERBS
 from .extras import Declaration, NamespaceChoice, Part, check_options, of_operator
+from .lifespan import HasLifespan
 from .naming import check_dns_label, is_object_name, is_subdomain
 from .resource import Resource
 from .servers.periodic import PeriodicTask
@@ -42,7 +43,7 @@ Servable: TypeAlias = (
 )
 """Anything that `discover` returns."""
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P")
 
 
 class Operator:
@@ -152,6 +153,12 @@ class Operator:
     def converted(self) -> tuple[type[Version], ...]:
         """The hubs of kinds whose versions differ in fields: the API server lets the operator convert objects."""
         return converted(self.crds)
+
+    @property
+    def opened(self) -> tuple[type[HasLifespan], ...]:
+        """The classes with a `lifespan`."""
+        classes = (*self.controllers, *self.servers, *self.of(HasLifespan))
+        return tuple(each for each in classes if each.lifespan is not HasLifespan.lifespan)
 
     def outside(self, name: str, namespace: str) -> str:
         """The name of an object that is not in the `namespace` of the operator.

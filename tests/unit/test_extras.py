@@ -57,7 +57,7 @@ def test_each_folder_of_the_table_is_a_package_and_is_present() -> None:
             "proxies",
             "scheduler",
         ),
-        *("sharding", "stages", "tls", "webhooks"),
+        *("sessions", "sharding", "stages", "tls", "webhooks"),
     ] == FOLDERS
     assert [folder for folder in FOLDERS if not (PACKAGE / folder / "__init__.py").is_file()] == []
     assert [name for name in listed() if not is_present(name)] == []
@@ -102,6 +102,7 @@ def test_each_option_of_the_table_is_an_attribute_of_an_operator_and_false_by_de
         "metrics-auth": "deploy.secure_metrics",
         "otel": "tracing",
         "sharding": "sharding",
+        "lifespan": "opened",
     }
     assert [name for name, option in options.items() if attrgetter(option)(plain)] == []
 

@@ -1,6 +1,6 @@
 """Stored: the form in which the API server stores a value: without nulls and unknown fields, with defaults.
 
-Internal: `reading` and `writing` use it, and webhooks.
+Internal: `reading` and `status` use it, and webhooks.
 Elsewhere: schemas of definitions, and whether a value fits one (`bonny_dev.crd`).
 
 `as_stored` follows apiextensions-apiserver step by step. It takes the schema of a definition, or the result

@@ -21,7 +21,7 @@ from ..core.records import Action
 from ..engine.stream import Stream
 from ..engine.worker import Worker
 from ..events import EventRecorder
-from ..extras import ExtraRun, NamespaceChoice, of_operator
+from ..extras import ExtraRun, NamespaceChoice, load, of_operator
 from ..operator import Operator
 from ..pipeline import Pipeline
 from ..servers.periodic import PeriodicTasks
@@ -56,7 +56,8 @@ class Process:
         self._pages = Pages({"/healthz": self.health, "/readyz": self.readiness}, self.exposition)
         self.probes = Probes(self._pages, config.http_host, config.http_port)
         self.monitor = LoopMonitor()
-        self.lifespans = Lifespans()
+        opened = load("lifespan", what="a lifespan").Lifespans if operator.opened else Lifespans
+        self.lifespans: Lifespans = opened()
         self.term = Term()
         self.own_namespace: str = config.pod_namespace or own_namespace()
         self._namespaces: Namespaces = (None,) if config.watch_namespaces is None else [*config.watch_namespaces]
