@@ -1,8 +1,5 @@
 """Reading: typed values from the parts of an object, by the rules of the API server.
 
-You need it to turn a stored object into a `Spec` or `Status`.
-You do not need it in handlers: `axn.spec` is typed.
-
 The model reads every object that the API server accepts: types are strict, enumerations and times are strings, and null
 means absent unless the field is nullable.
 """

@@ -1,7 +1,6 @@
 """Spec and Status: the two halves of an object, and the parts of a status that all kinds share.
 
-You need it to declare the desired state (`Spec`) and the observed state (`Status` with its mixins).
-You do not need it for nested objects: derive those from `bonny.api.model.Model`.
+Nested objects are derived from `bonny.api.model.Model`.
 """
 
 from __future__ import annotations

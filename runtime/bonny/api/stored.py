@@ -1,8 +1,5 @@
 """Stored: the form in which the API server stores a value: without nulls and unknown fields, with defaults.
 
-Internal: `reading` and `status` use it, and webhooks.
-Elsewhere: schemas of definitions, and whether a value fits one (`bonny_dev.crd`).
-
 `as_stored` follows apiextensions-apiserver step by step. It takes the schema of a definition, or the result
 of `types_of`: the keywords that decide about the stored form, of any model.
 """

@@ -2,7 +2,6 @@
 
 Server-side apply records for each manager the paths that it set (`fieldsV1`): `f:name` for a field, `k:{...}` for an
 item of a keyed list, `v:...` for an item of a set, `.` for the value itself. `project` reduces an object to these.
-You need it to compare a live object with what we applied, and to find what we wrote into a status.
 Source: structured-merge-diff, fieldpath serialisation.
 """
 

@@ -1,6 +1,6 @@
 """Meters: counters and histograms of the hot path, as plain numbers; one observation takes 0.2 us.
 
-You need it to count frequent events. Elsewhere: under which names they are exported (`bonny.run.metrics`).
+You need it to count frequent events; `bonny.run.metrics` names them.
 """
 
 from __future__ import annotations

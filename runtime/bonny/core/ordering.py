@@ -1,7 +1,6 @@
 """Ordering: descendants, and their levels where one comes after another.
 
 You need it to apply level by level, and to delete in the reverse order.
-You do not need it to know whether an object is ready: `bonny.steps.apply_descendants`.
 """
 
 from __future__ import annotations

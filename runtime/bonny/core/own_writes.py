@@ -1,7 +1,6 @@
 """Own writes: what keys wrote and deleted, until the streams have shown it, and the names that keys follow.
 
 You need it to wake a key for every foreign change and for none of its own, and to let it wait for its own.
-You do not need it for what was written in the end: `records`.
 
 Rules, each with a test of its name in tests/unit/core/test_own_writes.py:
 - An event is own if a write of this key made exactly its version, whether it comes before or after the answer.

@@ -2,7 +2,6 @@
 
 You need it to feed keys from a new source: a watch, a timer, a webhook.
 You do not need it to write a controller: `Controller` owns its queue.
-Elsewhere: how long to wait after a failure (`backoff`).
 
 Rules, each with a test of its name in tests/unit/core/test_queue.py:
 - A key is queued once, however often it is added; its reasons are collected as a set.

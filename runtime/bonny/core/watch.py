@@ -22,8 +22,6 @@ Rules worth knowing:
 - Only progress is followed by an immediate request: a page with objects and a new token, a request for a smaller page,
   a watch that moved the version or lasted a second; of such watches ten at once, then one per second. Everything else
   waits.
-- A page is limited in bytes, too: 500 objects may be 1 KB or 1 GB.
-- A list whose tokens expire again and again is replaced by one request for all objects, within its own bound.
 """
 
 from __future__ import annotations
@@ -56,8 +54,7 @@ LIST_PAGE: Final = 500
 # The limit of a page: it is decoded in one step and for a moment in memory three times. An object has at most 3 MiB.
 PAGE_BYTES: Final = 8 * 1024 * 1024
 # The limit of a page of one object, for a server that ignores `limit` and sends everything, and of a request for all
-# objects: about ten thousand objects of 5 KiB, which a pod of 256 MiB survives. Without it a few compressed kilobytes
-# could become gigabytes.
+# objects: about ten thousand objects of 5 KiB, which a pod of 256 MiB survives.
 WHOLE_BYTES: Final = 64 * 1024 * 1024
 # The divisor of the page size while pages are too large. Each try discards a page: 500, 62, 7, 1 are few tries.
 SMALLER: Final = 8

@@ -1,7 +1,7 @@
 """Reconcile: one run for one object, as steps, the worker and tests see it.
 
-You need it in a step that applies, writes or reports. A handler needs only its
-base class, `Axn`: the change, and the desired state that it registers. Here is what it registered, and the outcome.
+A handler needs only its base class, `Axn`: the change, and the desired state that it registers. Here is what it
+registered, and the outcome.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Stream: lists and watches the objects of one kind and keeps them in a store; the I/O around `core.watch`.
 
-You need it to add another consumer of a kind: `subscribe`. Consumers of the same kind, namespace and selectors share
-one stream and one store (`bonny.run.process` sees to that).
+Consumers of the same kind, namespace and selectors share one stream and one store (`bonny.run.streams`).
 
 A stream never ends by itself. After an error it waits and tries again; `error` says why until it works again.
 """

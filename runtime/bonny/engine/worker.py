@@ -2,8 +2,6 @@
 
 Of a key it first calls `delete` for each object of this name that is gone; `core.records.decide` says from the object
 and the record of the key what else is to do.
-
-A key leaves the queue only when its reconcile succeeded; after a failure it comes back with exponential backoff.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Event loop: which one runs, the code that blocks it, and handlers that would end it.
 
-You need it once for each process (`bonny.run.process`, `bonny.main`). You do not need it in handlers.
-
 A blocked loop answers no probe, renews no lease and reconciles no object. `LoopMonitor` logs which code blocks it.
 asyncio lets SystemExit and KeyboardInterrupt of any task end the loop. In tasks that a handler starts, `create_task`
 turns them into errors of the task. Callbacks (`call_soon`, done callbacks) cannot be wrapped; see `bonny.main`.

@@ -10,7 +10,7 @@
         ...                                # stop it
         leadership.stood_down()
 
-You need it for work of your own that only the leader may do. You do not need it in handlers: their client is fenced.
+You need it for work of your own that only the leader may do. The client of handlers is fenced already.
 
 Guarantees, as long as the assumptions of `core.lease` hold: a fenced client starts no write outside of a term; and the
 process exits with `EXPIRED_EXIT_CODE` if its work has not stopped when another replica may lead: the loop is blocked, a

@@ -1,8 +1,7 @@
 """Supervisor: keeps one part of an operator running until it is stopped.
 
 A part has `run` and `stop`. After `stop` it takes no new work, and `run` returns when the work in progress has ended. A
-`run` that is cancelled cancels that work and waits for it, so a task that is not done has work that ignores it. Parts
-without work of users, such as streams, have only `run`.
+`run` that is cancelled cancels that work and waits for it, so a task that is not done has work that ignores it.
 """
 
 from __future__ import annotations

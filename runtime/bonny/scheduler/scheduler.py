@@ -1,12 +1,10 @@
 """Scheduler: the base class of schedulers; chooses nodes for the pods that name it in `spec.schedulerName`.
 
-    class CheapNode(Scheduler):
-        name = "cheap-node"
+class CheapNode(Scheduler):
+    name = "cheap-node"
 
-        def select_node_for_pod(self, pod, nodes):
-            return next((node for node in nodes if node.labels.get("cheap") == "true"), None)
-
-Elsewhere: how a scheduler is run (`server`).
+    def select_node_for_pod(self, pod, nodes):
+        return next((node for node in nodes if node.labels.get("cheap") == "true"), None)
 """
 
 from __future__ import annotations

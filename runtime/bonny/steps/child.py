@@ -1,8 +1,5 @@
 """Child: one child of the handled object in one reconcile: as it is wanted, as the cluster has it, as it was applied.
 
-You need it in a step that applies or deletes children. You do not need it for the list of registered children and
-their order: the steps have these (`apply_descendants`, `prune_descendants`, `finalizer`).
-
 Each request names the state that it was decided on: a creation is refused where an object of the name exists, a change
 where another object took the name, a deletion where the object changed.
 """

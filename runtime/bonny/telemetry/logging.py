@@ -1,7 +1,5 @@
 """Logging: one line of JSON for each event, a constant message with key/values.
 
-Elsewhere: the lines for people, which the developer tools bring (`bonny_dev.console_log`).
-
 Object bodies and tokens never reach a log call. A text of more than 16 Ki characters is logged without its middle.
 Characters that are not printable are logged as escapes: a terminal would obey them, and UTF-8 cannot encode all of
 them. The traceback of an error is written once in an hour: until then, lines about errors of its type that were raised

@@ -1,8 +1,5 @@
 """Connection: one TCP connection to a server or proxy, with or without TLS, and the exchange that is under way on it.
 
-You need it to change how bytes are sent and received. `answer` reads what arrives, `dial` makes connections, `pool`
-keeps idle ones.
-
 Guarantees: whatever goes wrong ends the connection, without a TLS farewell, for which a stuck peer would be waited for;
 so bytes of a request that was given up are never read as the answer to another one. Nothing is written after its
 deadline.

@@ -1,8 +1,6 @@
 """Dial: makes a connection along a route: the socket, TLS to the proxy, the tunnel, TLS to the server. A pool keeps it
 for later requests.
 
-You need it to change socket options, or the choice among addresses.
-
 Each step starts from a plain socket, so that it can be closed at once in whatever moment a request is cancelled. TLS
 that asyncio opens together with the socket says farewell instead, and waits half a minute for the peer's.
 """
