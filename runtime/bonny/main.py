@@ -33,8 +33,7 @@ from .run.event_loop import EXITS, loop_factory, running
 from .run.process import Process
 from .telemetry.logging import Form, configure
 
-# Decoded metadata lives long and has no cycles; the default of 700 scans it far too often while a list is read. Ten
-# times this value saves nothing more, and lets the cycles that asyncio leaves at each lost connection grow to 10 MB.
+# Decoded metadata lives long and has no cycles; the default of 700 scans it far too often while a list is read.
 GC_THRESHOLD: Final = 5_000
 
 USAGE: Final = """python -m <package> [run | config | version | help]
@@ -46,8 +45,8 @@ USAGE: Final = """python -m <package> [run | config | version | help]
 Environment variables; each takes precedence over the code of the operator:
 """
 
-# mallopt(3). asyncio reads TLS into blocks of 256 KiB (sslproto), several for each event, and keeps a few bytes of
-# each. Blocks of that size must come from the heap and go back to it: else each costs two system calls, 25 us, not 2.
+# mallopt(3). asyncio reads TLS into blocks of 256 KiB. Blocks of that size must come from the heap: else each costs two
+# system calls, 25 us, not 2.
 M_MMAP_THRESHOLD: Final = -3
 M_TRIM_THRESHOLD: Final = -1
 LARGE_BYTES: Final = 320 * 1024
@@ -163,8 +162,8 @@ def _report_exit(error: BaseException) -> None:
 def _keep_large_blocks_apart() -> None:
     """Make glibc return large blocks, such as pages of lists, to the system when they are freed.
 
-    By default glibc takes such blocks from its heap once it has seen one, and small long-lived objects settle between
-    them: half an hour of faults cost a fifth more memory. Other C libraries have no such call.
+    By default small long-lived objects settle between them: half an hour of faults cost a fifth more memory. Other C
+    libraries have no such call.
     """
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)

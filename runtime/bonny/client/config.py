@@ -1,7 +1,7 @@
 """Config: address of the API server, our credentials, and its certificate authority.
 
 The only module that imports the official client, and only for kubeconfig files: its loader supports OIDC, merged files
-and inline certificates. In a pod the mounted files are read directly, which saves a heavy import.
+and inline certificates.
 
 Order, as in controller-runtime: an explicit kubeconfig, $KUBECONFIG, the pod's ServiceAccount, ~/.kube/config.
 """

@@ -43,10 +43,9 @@ from msgspec.structs import replace
 from ..errors import OptionError
 
 NEVER: Final = float("-inf")
-# client-go writes this duration with the empty holder: the API server requires more than 0. A holder that was removed
-# by hand leaves the longer duration behind, so the two cases can be distinguished.
+# As client-go; the API server requires more than 0. A holder that was removed by hand leaves a longer duration behind.
 RELEASED_SECONDS: Final = 1
-# Waits are shortened by up to this fraction, so that replicas that started together do not ask together for ever.
+# Waits are shortened by up to this fraction, so that replicas do not ask together for ever.
 JITTER: Final = 0.2
 
 

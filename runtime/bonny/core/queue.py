@@ -29,7 +29,7 @@ import msgspec
 
 from .backoff import Backoff
 
-# Long enough for a burst of live changes to pass, short enough that a person who waits does not notice.
+# A burst of live changes has passed by then, and a person who waits does not notice.
 AGEING_SECONDS: Final = 10.0
 LIVE_IN_A_ROW: Final = 3
 # After a suspend all timers are due at once; firing them all in one go would block the event loop.

@@ -66,19 +66,18 @@ WATCH_GRACE_SECONDS: Final = 15.0
 DEAF_SECONDS: Final = 150.0
 # client-go calls a watch that ended within a second without any event "very short" and backs off.
 SHORT_WATCH_SECONDS: Final = 1.0
-# A server that ends watches after one event or bookmark each would be asked a thousand times a second.
+# A server that ends each watch after one event would be asked a thousand times a second.
 WATCHES_AT_ONCE: Final = 10
 # client-go's reflector: 0.8 s to 30 s, reset after two quiet minutes.
 WATCH_BACKOFF: Final = Backoff(base=0.8, cap=30.0)
 QUIET_SECONDS: Final = 120.0
-# Upper bound for Retry-After. The API server itself asks for 1 s; a proxy that asks for hours must not stop a stream
-# for longer than the liveness probe accepts (bonny.run.health).
+# Upper bound for Retry-After: a proxy that asks for hours must not stop a stream for longer than the liveness probe
+# accepts (bonny.run.health).
 LONGEST_ADVICE_SECONDS: Final = 120.0
 # Time for the events of a gap: the server sends them all as soon as the watch is open.
 CATCH_UP_SECONDS: Final = 1.0
 NEWEST: Final = 2**63
-# A watch or a page that fails this often without any data is replaced by a new list: its version or token may be the
-# reason.
+# A watch or a page that fails this often without any data is replaced by a new list.
 RESUMES_BEFORE_RELIST: Final = 3
 # Lists in a row whose token expired before all objects are requested at once: the server may be too slow for pages.
 EXPIRED_BEFORE_WHOLE: Final = 3

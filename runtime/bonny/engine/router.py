@@ -30,8 +30,8 @@ from .stream import Stream
 
 # How often to check whether the streams are in sync again.
 IN_SYNC_SECONDS: Final = 2.0
-# As controller-runtime's CacheSyncTimeout, after which that gives the controller up. Here reconciles begin; objects of
-# streams that are not in sync count as unknown: nothing is pruned, and a creation asks the server first.
+# As controller-runtime's CacheSyncTimeout. Then reconciles begin; objects of streams that are not in sync count as
+# unknown: nothing is pruned, and a creation asks the server first.
 SETTLE_SECONDS: Final = 120.0
 # Yield to the event loop after this many keys.
 QUEUED_AT_ONCE: Final = 1_000

@@ -32,8 +32,7 @@ BLOCKING = (watch.ErrorKind.FORBIDDEN, watch.ErrorKind.MISSING)
 
 LONGEST_REFUSAL = 64 * 1024
 REFUSAL_SECONDS = 30.0
-# Yield to the event loop after differences have taken this long: a sweep can be as large as the store, and to compare a
-# ConfigMap it has to be decoded.
+# Yield to the event loop after differences have taken this long: a sweep can be as large as the store.
 SECONDS_AT_ONCE = 0.005
 PARTIAL = ("meta.k8s.io/v1", "PartialObjectMetadata")
 

@@ -36,10 +36,9 @@ from .reconcile import Reconcile
 from .router import Router, no_worker
 from .slots import Slots
 
-# A delete handler that still fails after an hour is unlikely to ever succeed; that is reported, and it is given up.
+# A delete handler that still fails after an hour is reported, and given up.
 DELETE_SECONDS: Final = 3600.0
-# Upper bound for Retry-After: a proxy, or an external system, that asks for hours must not delay a key for longer than
-# the backoff does.
+# Upper bound for Retry-After: a system that asks for hours must not delay a key for longer than the backoff does.
 LONGEST_ADVICE: Final = 300.0
 # Handlers and requests end by their timeouts; a reconcile that lasts this much longer is stuck.
 STUCK_SECONDS: Final = 120.0

@@ -33,7 +33,7 @@ PREFIX: Final = "BONNY_"
 EVENT_LOOPS: Final = [name for name in ("uvloop", "asyncio") if find_spec(name)]
 # Up to the last @, because a password may contain one that should have been encoded.
 CREDENTIALS: Final = re.compile(r"^(\w+://)?.*@")
-# The kubelet describes each Service of the namespace by such variables; a Service may be called bonny-something.
+# The kubelet describes each Service of the namespace by such variables, also one called bonny-something.
 SERVICE_LINK: Final = re.compile(
     r"\w+_SERVICE_(HOST|PORT(_\w+)?)=.*|\w+_PORT=\w+://.*|\w+_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=.*"
 )

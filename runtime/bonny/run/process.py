@@ -35,7 +35,7 @@ from .probes import Pages, Probes, Report
 from .streams import Streams, expire_tombstones, report_first_sync
 from .supervisor import CANCEL_SECONDS, Runnable, Stoppable, Supervised, Term, cancelled, first_of
 
-# The last events are worth at most this part of the pod's grace period; the manifest adds it to the handlers' time.
+# The manifest adds this to the handlers' time in the pod's grace period.
 EVENTS_SECONDS: Final = 2.0
 # Poll this often for the end of handler threads, which send no notification; the lease may be lost by seconds.
 THREAD_SECONDS: Final = 0.05

@@ -32,9 +32,9 @@ STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asct
 
 # The level debug is for the operator; its libraries log at info or above.
 LIBRARIES: Final = ("aiohttp", "asyncio", "invoke", "kubernetes", "opentelemetry", "urllib3")
-# An error may quote megabytes. The beginning and the end of an error or a traceback say most.
+# An error may quote megabytes.
 LONGEST: Final = 16 * 1024
-# Errors repeat with each retry and each object. An hour later their traceback may be out of reach of the reader.
+# Errors repeat with each retry and each object.
 TRACEBACK_SECONDS: Final = 3600.0
 KNOWN_ERRORS: Final = 100
 # A person at a terminal sees which lines belong together; a log collector needs the fields.

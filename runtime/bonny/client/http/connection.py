@@ -17,8 +17,8 @@ from ..errors import AnswerTooLarge
 from .answer import AnswerReader, BadAnswer, Disconnected
 
 READ_BYTES: Final = 64 * 1024
-# A longer request is written in pieces, in several turns of the loop, each time with a look at the deadline: the loop
-# sends everything that it was given, also when the process was frozen meanwhile.
+# A longer request is written in pieces, each time with a look at the deadline: the loop sends everything that it was
+# given, also when the process was frozen meanwhile.
 WRITTEN_BYTES: Final = 64 * 1024
 # While a stream's reader has not taken this much, the server is held back.
 HELD_BYTES: Final = 256 * 1024

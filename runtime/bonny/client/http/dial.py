@@ -21,10 +21,9 @@ from ..clock import clock
 from .connection import HttpConnection
 
 PORTS: Final = {"http": 80, "https": 443}
-# A half-open connection is found after 30 + 3 * 10 s; a watch has its own deadline besides. macOS has another name for
-# the first one.
+# A half-open connection is found after 30 + 3 * 10 s. macOS has another name for the first one.
 KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPALIVE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-# A host may have several addresses, and one of them may lead nowhere. Each but the last is given this time to connect.
+# One of several addresses may lead nowhere. Each but the last has this time to connect.
 NEXT_ADDRESS_SECONDS: Final = 1.0
 # An idle connection is not used when a proxy may be about to close it: a write that crosses the close fails. HAProxy,
 # as distributions configure it, closes after 10 s.
