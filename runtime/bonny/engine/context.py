@@ -54,7 +54,7 @@ class ReconcileContext:
     key: Key
     """The owner: the object that is reconciled."""
 
-    record: Callable[[Resource, Event], object]
+    emit: Callable[[Resource, Event], object]
     """Hand an event to the recorder, which sends it when it can. From any thread."""
 
     offline: bool = False

@@ -271,7 +271,7 @@ class Reconcile(Axn[V_co]):
         changed = self.unfinished is None and (self.action is Action.DELETE or self._context.wrote)
         if changed or not only_if_changed:
             emitted = self.before_emit_event(event)
-            self._context.record(self.identity, emitted)
+            self._context.emit(self.identity, emitted)
             self.emitted += (emitted,)
 
     @property

@@ -281,7 +281,7 @@ class Worker:
         # Items of a list have no type, and metadata-only objects have the type PartialObjectMetadata.
         resource: Resource = {**item.decode(), "apiVersion": self.kind.api_version, "kind": self.kind.kind}
         loop = asyncio.get_running_loop()
-        context = self._context(key=key, record=lambda *event: loop.call_soon_threadsafe(self._record, *event))
+        context = self._context(key=key, emit=lambda *event: loop.call_soon_threadsafe(self._record, *event))
         axn: Reconcile[Any] = self._controller.axn_class(
             action=action,
             resource=resource,

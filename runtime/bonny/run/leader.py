@@ -182,7 +182,7 @@ class Leadership:
                 record = self._understood(verb, await request)
         except REQUEST_ERRORS as error:
             if verb == "get" and isinstance(error, NotFound):
-                return lease.Found(lease.Record())
+                return lease.Found(lease.LeaseRecord())
             return self._failed(verb, error)
         return lease.Found(record) if verb == "get" else lease.Stored(record, sent)
 
@@ -197,7 +197,7 @@ class Leadership:
             return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": metadata, "spec": spec}
         return {**self._live, "spec": {**self._live.get("spec", {}), **spec}}
 
-    def _understood(self, verb: str, live: Resource) -> lease.Record:
+    def _understood(self, verb: str, live: Resource) -> lease.LeaseRecord:
         """Raises: `msgspec.ValidationError` when `live` is not a Lease."""
         decoded = msgspec.convert(live, _Lease)
         self._live = live
@@ -223,7 +223,7 @@ class _Metadata(msgspec.Struct):
 
 class _Lease(msgspec.Struct):
     metadata: _Metadata
-    spec: lease.Record = lease.Record()
+    spec: lease.LeaseRecord = lease.LeaseRecord()
 
 
 class _Watchdog:

@@ -125,7 +125,7 @@ class SchedulerServer:
                 if ready:
                     self._unpark_fitting()
                     await self._decide_some()
-                await self._rest(until=self._pending.next_due() if ready else None)
+                await self._sleep(until=self._pending.next_due() if ready else None)
             if tasks:
                 await asyncio.wait(tasks)
         finally:
@@ -157,7 +157,7 @@ class SchedulerServer:
                     execute(event, {}, {"scheduler": self.scheduler.name, "error": error})
         return ready
 
-    async def _rest(self, *, until: float | None) -> None:
+    async def _sleep(self, *, until: float | None) -> None:
         """Sleep until woken, until a pod is due (`until`), or for `LOOK_SECONDS`."""
         seconds = LOOK_SECONDS
         if until is not None and self.cycle.has_slots:

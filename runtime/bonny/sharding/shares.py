@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from ..client.api import Client
 from ..client.clock import clock, pause
-from ..core.lease import Record
+from ..core.lease import LeaseRecord
 from ..core.objects import Item
 from ..core.store import Delta, Store
 from ..engine.stream import Stream
@@ -111,7 +111,7 @@ class Shares:
             deadlines=self._deadlines,
         )
         self._view = self._new_view()
-        self._refused: dict[int, tuple[Record | None, float]] = {}
+        self._refused: dict[int, tuple[LeaseRecord | None, float]] = {}
         """Claims that failed: the Lease as the watch had shown it, and the time."""
 
         self._changed = asyncio.Event()
@@ -319,11 +319,11 @@ class Shares:
 
 
 class _Lease(msgspec.Struct):
-    spec: Record = Record()
+    spec: LeaseRecord = LeaseRecord()
 
 
-def _record(item: Item | None) -> Record:
+def _record(item: Item | None) -> LeaseRecord:
     """The content of a Lease; empty for one that is not there."""
     if item is None:
-        return Record()
+        return LeaseRecord()
     return replace(msgspec.json.decode(item.raw, type=_Lease).spec, version=item.meta.resource_version)

@@ -141,12 +141,12 @@ class Pool:
         """Keep `connection` for a later request, or close it if it cannot serve one."""
         if connection.rest():
             self._idle.append((clock(), route, connection))
-            self._timer = self._timer or asyncio.get_running_loop().call_later(IDLE_SECONDS, self._ring)
+            self._timer = self._timer or asyncio.get_running_loop().call_later(IDLE_SECONDS, self._on_timer)
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         """After a burst no request may come that would look for old connections."""
         self._close_old()
-        self._timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._ring) if self._idle else None
+        self._timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._on_timer) if self._idle else None
 
     def _close_old(self) -> None:
         oldest = clock() - IDLE_SECONDS
