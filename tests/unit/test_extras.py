@@ -334,7 +334,8 @@ def test_a_variable_of_opentelemetry_without_the_extra_is_one_warning(without: W
     done = run(without("otel"), tmp_path, STOPPED, **environ, BONNY_LOG_FORMAT="json")
     assert done.returncode == 0, done.stderr
     records = [json.loads(line) for line in done.stderr.splitlines()]
-    warnings = [(each["message"], each["because"]) for each in records if each["level"] == "warning"]
+    ours = [each for each in records if each["message"] != "the event loop is blocked"]  # of a busy machine
+    warnings = [(each["message"], each["because"]) for each in ours if each["level"] == "warning"]
     because = SENTENCE.format(what="OTEL_EXPORTER_OTLP_ENDPOINT", extra="otel").strip()
     assert warnings == [("an environment variable has no effect", because)]
 

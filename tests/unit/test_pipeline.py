@@ -203,6 +203,8 @@ async def test_a_coroutine_that_nobody_awaits_is_no_success() -> None:
 class Telling(KeptEvents):
     """A context, as far as the end of a pipeline needs one."""
 
+    emit = KeptEvents.record
+
     wrote = True
 
 

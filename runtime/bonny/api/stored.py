@@ -129,10 +129,7 @@ def _types(node: Resource, definitions: Mapping[str, Resource], inside: tuple[st
 
 
 def expanded(node: Any, table: Mapping[str, Mapping[str, Any]]) -> Any:
-    """A copy of a schema, or of the name of a built-in type, with the schemas in `table` in place of such names.
-
-    In `types_of`, built-in types are names: only conversions look into them.
-    """
+    """A copy of a schema, or of the name of a built-in type, with the schemas in `table` in place of such names."""
     if isinstance(node, str):
         api_version, _, name = node.rpartition("/")
         return expanded(table[api_version][name], table)

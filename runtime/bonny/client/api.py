@@ -102,10 +102,7 @@ def path_of(kind: Kind, namespace: str | None = None, name: str = "", subresourc
 
 
 def _check_name(verb: str, kind: Kind, key: Key, subresource: str = "") -> None:
-    """Refuse a name or namespace that cannot be one: an empty name would stand for all objects of the kind.
-
-    Raises: `OptionError`.
-    """
+    """Raises: `OptionError` for what cannot be a name: an empty one would stand for all objects of the kind."""
     optional = (("namespace", key.namespace), ("subresource", subresource))
     for noun, text in (("name", key.name), *(each for each in optional if each[1])):
         if not is_object_name(text):
@@ -457,7 +454,7 @@ def was_made(live: Resource, sent: Mapping[str, Any]) -> bool:
 
 
 def _as_yaml(resource: Mapping[str, Any]) -> bytes:
-    """JSON that is also valid YAML, as apply needs it: YAML refuses or changes some characters that JSON allows."""
+    """JSON that is also valid YAML, which refuses or changes some characters."""
     encoded = msgspec.json.encode(resource)
     if encoded.isascii() and b"\x7f" not in encoded:
         return encoded

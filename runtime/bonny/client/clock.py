@@ -1,5 +1,4 @@
-"""Clock: a monotonic clock that also runs while the machine is suspended, for deadlines of writes; the time of day; a
-pause that an event ends.
+"""Clock: monotonic also while the machine is suspended, for deadlines of writes; the time of day; a pause.
 
 `clock` is for the lease and writes within its term. For durations and waits `time.monotonic` is enough.
 """

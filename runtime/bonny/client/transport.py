@@ -55,7 +55,7 @@ class Transport:
     """Connections to one server. Create it within a running event loop."""
 
     def __init__(self, *, user_agent: str) -> None:
-        # The server pretty-prints for the User-Agents of curl and browsers; and its logs should show the client.
+        # The server pretty-prints for the User-Agents of curl and browsers.
         self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._certificates = Certificates()

@@ -1,6 +1,5 @@
 """Fights: how long to wait before correcting an object again that another writer keeps changing back.
 
-You need it for writes that another writer may undo at once: to a child, to a finalizer.
 
 Rules, each with a test of its name in tests/unit/core/test_fights.py:
 - The first 5 corrections of a subject in a row are made at once, as for a person who edits a child.

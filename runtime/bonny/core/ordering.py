@@ -1,7 +1,4 @@
-"""Ordering: descendants, and their levels where one comes after another.
-
-You need it to apply level by level, and to delete in the reverse order.
-"""
+"""Ordering: descendants, and their levels where one comes after another."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Work queue: hands each object key to at most one worker at a time.
 
-You need it to feed keys from a new source: a watch, a timer, a webhook.
-You do not need it to write a controller: `Controller` owns its queue.
+You need it to feed keys from a new source. `Controller` owns its queue.
 
 Rules, each with a test of its name in tests/unit/core/test_queue.py:
 - A key is queued once, however often it is added; its reasons are collected as a set.

@@ -23,7 +23,7 @@ from .handled import Handled
 from .objects import Item
 from .queue import Reason
 
-# Upper bound for deletions within the few seconds that a stream can lag.
+# Deletions within the few seconds that a stream can lag.
 REMEMBERED_DELETIONS: Final = 1_000
 OTHERS: Final = frozenset({Reason.CHILD, Reason.RELATED})
 WAKING: Final = OTHERS | {Reason.REQUEUE, Reason.RESYNC}

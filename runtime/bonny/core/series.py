@@ -1,6 +1,6 @@
 """Series: which events are written, which are only counted, and when.
 
-You need it to see when an event that happens again costs a request: what `bonny.events` sends is decided here.
+It decides what `bonny.events` sends.
 
 Equal events are one series while no more than the window lies between two of them:
 
@@ -30,7 +30,7 @@ BURST: Final = 25
 REFILL_SECONDS: Final = 300.0
 # As many as client-go's caches hold. They take 5 MB, and 10 MB with the longest messages.
 MOST_SERIES: Final = 4096
-# With waits of 2 to 30 s this outlasts a restart of the API server, and not its absence for a night.
+# With waits of 2 to 30 s this outlasts a restart of the API server.
 MOST_TRIES: Final = 8
 
 

@@ -74,7 +74,7 @@ QUIET_SECONDS: Final = 120.0
 # Upper bound for Retry-After: a proxy that asks for hours must not stop a stream for longer than the liveness probe
 # accepts (bonny.run.health).
 LONGEST_ADVICE_SECONDS: Final = 120.0
-# Time for the events of a gap: the server sends them all as soon as the watch is open.
+# The server sends the events of a gap as soon as the watch is open.
 CATCH_UP_SECONDS: Final = 1.0
 NEWEST: Final = 2**63
 # A watch or a page that fails this often without any data is replaced by a new list.
@@ -348,10 +348,8 @@ def start(stream: WatchState, options: WatchOptions, *, distrust: bool = False) 
 
 
 def is_current(stream: WatchState, *, now: float) -> bool:
-    """Whether the store is up to date, apart from events in transit.
-
-    Not during a list, nor in the first moment of a watch that was opened after an error: its first events are from the
-    time without a watch.
+    """Whether the store is up to date, apart from events in transit: not during a list, nor in the first moment of a
+    watch that was opened after an error, whose first events are from the time without one.
     """
     state = stream.state
     if not stream.synced or stream.error is not None or not isinstance(state, Watching):

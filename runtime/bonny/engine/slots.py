@@ -20,8 +20,7 @@ from ..resource import Key
 from ..telemetry import tracing
 from ..telemetry.logging import about
 
-# Handlers that never wait keep the event loop for this long at a time, all slots together: as long as a large reconcile
-# takes.
+# Handlers that never wait keep the event loop for this long at a time, all slots together.
 TURN_SECONDS: Final = 0.002
 
 log = logging.getLogger("bonny.engine.worker")

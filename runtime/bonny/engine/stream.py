@@ -25,7 +25,7 @@ from ..errors import UsageError
 from ..kinds import Kind, builtin, correction
 from ..telemetry import execute, lifetime
 
-# Errors that need no action: watches end early when a client or the CPU is slow, and resource versions expire.
+# Errors that need no action.
 ORDINARY = (watch.ErrorKind.EXPIRED, watch.ErrorKind.SHORT, watch.ErrorKind.SILENT)
 # Errors that last until a person acts; the rest of the operator does not wait for such a stream.
 BLOCKING = (watch.ErrorKind.FORBIDDEN, watch.ErrorKind.MISSING)

@@ -1,7 +1,6 @@
 """Worker: takes the keys of one controller and kind from the queue and reconciles each through the pipeline.
 
-Of a key it first calls `delete` for each object of this name that is gone; `core.records.decide` says from the object
-and the record of the key what else is to do.
+Of a key it first calls `delete` for each object of this name that is gone; `core.records.decide` decides the rest.
 """
 
 from __future__ import annotations

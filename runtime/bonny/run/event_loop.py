@@ -87,9 +87,9 @@ class LoopMonitor:
     The line has the fields of `telemetry.logging.about`, so it names controller and object. Nothing is logged or
     counted while that code waits at the prompt of a debugger.
 
-    Each look at the clock counts for `LOOK_SECONDS`, or for the CPU time that this process used since the last look if
-    that is more. So a stopped process, a machine that slept and a CPU that was busy elsewhere are not reported. C code
-    that holds the interpreter's lock is, once it lets this thread run.
+    Each look at the clock counts for `LOOK_SECONDS`, or for the CPU time that this process used since the last one if
+    that is more. So a stopped process, a machine that slept and a busy CPU are not reported. C code that holds the
+    interpreter's lock is, once it lets this thread run.
     """
 
     def __init__(self) -> None:

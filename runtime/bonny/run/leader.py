@@ -229,8 +229,7 @@ class _Lease(msgspec.Struct):
 class _Watchdog:
     """A thread that ends the process at a deadline, which `arm` postpones and `disarm` cancels.
 
-    Its last line names controller, object and the code that the event loop runs. The monitor in `run.event_loop`
-    is another thread, because it logs: that may block while the log is not read, and the watchdog must not block.
+    Its last line names controller, object and the code that the event loop runs. It does not log, which may block.
     """
 
     def __init__(self, name: str) -> None:

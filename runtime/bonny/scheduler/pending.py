@@ -22,7 +22,7 @@ from .views import PodView
 # Same as kube-scheduler (podInitialBackoffSeconds, podMaxBackoffSeconds).
 FIRST_WAIT_SECONDS: Final = 1.0
 LONGEST_WAIT_SECONDS: Final = 10.0
-# Same as kube-scheduler (podMaxInUnschedulablePodsDuration): a safety net for changes that did not wake a pod.
+# Same as kube-scheduler (podMaxInUnschedulablePodsDuration).
 PARKED_SECONDS: Final = 300.0
 
 

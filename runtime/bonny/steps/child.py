@@ -31,7 +31,7 @@ NO_VERSION: Final = "1"
 CREATED: Final = "Created"
 UPDATED: Final = "Updated"
 HELD: Final = "Held"
-# Their deletion loses data that no new object brings back. Custom resources may hold data, too.
+# Their deletion loses data. Custom resources may hold data, too.
 HOLDS_DATA: Final = frozenset(
     ("PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition", "StatefulSet")
 )

@@ -1,6 +1,6 @@
 """Live objects: read from the API server and not from a stream, and our fields of them; many requests at a time.
 
-Destructive steps read here first: the owner may have changed since the handler saw it, and want the child again.
+Destructive steps read here first: the owner may have changed since the handler saw it.
 """
 
 from __future__ import annotations

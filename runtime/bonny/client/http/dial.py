@@ -1,8 +1,8 @@
 """Dial: makes a connection along a route: the socket, TLS to the proxy, the tunnel, TLS to the server. A pool keeps it
 for later requests.
 
-Each step starts from a plain socket, so that it can be closed at once in whatever moment a request is cancelled. TLS
-that asyncio opens together with the socket says farewell instead, and waits half a minute for the peer's.
+Each step starts from a plain socket, so that it can be closed at once when a request is cancelled. TLS that asyncio
+opens together with the socket waits half a minute for the peer's farewell.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ PORTS: Final = {"http": 80, "https": 443}
 KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPALIVE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 # One of several addresses may lead nowhere. Each but the last has this time to connect.
 NEXT_ADDRESS_SECONDS: Final = 1.0
-# An idle connection is not used when a proxy may be about to close it: a write that crosses the close fails. HAProxy,
-# as distributions configure it, closes after 10 s.
+# A write that crosses the close of an idle connection fails. HAProxy, as distributions configure it, closes after 10 s.
 IDLE_SECONDS: Final = 5.0
 
 
