@@ -178,7 +178,6 @@ def test_a_sealed_token_takes_nothing_of_any_sort(register: Callable[[Axn[Any]],
 class Told(KeptEvents):
     """A context, as far as events need one."""
 
-    emit = KeptEvents.record
     wrote = True
     operator = "o"
 

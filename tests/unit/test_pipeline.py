@@ -203,8 +203,6 @@ async def test_a_coroutine_that_nobody_awaits_is_no_success() -> None:
 class Telling(KeptEvents):
     """A context, as far as the end of a pipeline needs one."""
 
-    emit = KeptEvents.record
-
     wrote = True
 
 
