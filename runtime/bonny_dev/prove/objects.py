@@ -31,7 +31,7 @@ class Objects:
         if self._service:
             self._service.reset()
 
-    # --- the subjects of the sample -----------------------------------------------------------------------------------
+    # --- the subjects of the sample ---
 
     def applied(self, live: Resource) -> None:
         """Note the UID of a subject that was applied: it is shown as one word in each life."""
@@ -74,7 +74,7 @@ class Objects:
         path = self._sandbox.path_of(first["apiVersion"], first["kind"], namespace=self.namespace)
         return str(self._sandbox.request("GET", path).body["metadata"]["resourceVersion"])
 
-    # --- the state ----------------------------------------------------------------------------------------------------
+    # --- the state ---
 
     def _words(self) -> dict[str, str]:
         return {**self._uids, self.namespace: NAMESPACE}

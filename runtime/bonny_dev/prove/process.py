@@ -109,7 +109,7 @@ class Process:
             self._running.wait()
             self._running = None
 
-    # --- its log ------------------------------------------------------------------------------------------------------
+    # --- its log ---
 
     def log(self) -> str:
         """The output of the operator in this life."""

@@ -242,7 +242,7 @@ class Stage:
             self._objects.applied(live)
         return ""
 
-    # --- waiting ------------------------------------------------------------------------------------------------------
+    # --- waiting ---
 
     def _settle(self, life: Life, chapter: Chapter) -> None:
         """Without a fault: wait until the operator is silent, and keep the state."""

@@ -103,7 +103,7 @@ def is_write(request: ProxiedRequest) -> bool:
     return request.method in ("POST", "PUT", "PATCH", "DELETE") and not request.path.startswith(REVIEWS)
 
 
-# --- faults of a request ----------------------------------------------------------------------------------------------
+# --- faults of a request ---
 
 
 def _nothing() -> None:
@@ -225,7 +225,7 @@ class FaultProxy:
         self._thread: threading.Thread
         self._open: dict[int, tuple[web.Request, ProxiedRequest]] = {}
 
-    # --- used by tests ------------------------------------------------------------------------------------------------
+    # --- used by tests ---
 
     def add(self, fault: Fault) -> Fault:
         """From now on, until its times are over or it is removed; the first one that fits a request applies."""
@@ -248,7 +248,7 @@ class FaultProxy:
         """How many requests there were (since a monotonic time)."""
         return sum(1 for request in list(self.requests) if request.time >= since and on(request))
 
-    # --- life ---------------------------------------------------------------------------------------------------------
+    # --- life ---
 
     def __enter__(self) -> Self:
         started: Future[int] = Future()
@@ -298,7 +298,7 @@ class FaultProxy:
                 await connector.close(abort_ssl=True)
                 await _hung_up(sockets)
 
-    # --- one request --------------------------------------------------------------------------------------------------
+    # --- one request ---
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         seen = ProxiedRequest(request.method, request.path, dict(request.query), time.monotonic())
