@@ -2,9 +2,9 @@
 
     python -m tools.portable [--ref v0.2.0] [--out build]
 
-`<` and `>` are legal in no file name of Windows, and the folder that cookiecutter renders has the marks of template code
-in its name. The archive has other marks, in names and in files alike; what it renders has the same bytes. It holds what
-cookiecutter reads, with the runtime in place of the two links.
+Windows refuses `<` and `>` in names, and the folder that cookiecutter renders has the marks of template code in its
+name. The archive has other marks, in names and in files alike; what it renders has the same bytes. It holds what
+cookiecutter reads, with the runtime and the tools in place of the two links.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MARKS: Final = {
     "comment_end_string": "#@",
 }
 # The tokens of Jinja that are marks, and not text or code between them.
-TOKENS: Final = ("variable_begin", "variable_end", "block_begin", "block_end", "raw_begin", "raw_end", "comment_begin", "comment_end")  # fmt: skip
+TOKENS: Final = tuple(f"{kind}_{end}" for kind in ("variable", "block", "raw", "comment") for end in ("begin", "end"))
 # The time of every file, so that a commit has one archive: the first that a zip can hold.
 TIME: Final = (1980, 1, 1, 0, 0, 0)
 
@@ -54,7 +54,7 @@ def translated(text: str, before: Mapping[str, str], name: str) -> str:
 
     Raises: Refused, if one of `MARKS` is in it already.
     """
-    environment = Environment(**before, keep_trailing_newline=True)  # type: ignore[arg-type]  # noqa: S701  it renders nothing
+    environment = Environment(**before, keep_trailing_newline=True)  # type: ignore[arg-type]
     parts = []
     for _, kind, value in environment.lex(text):
         if kind in TOKENS:
@@ -112,7 +112,9 @@ def _questions(text: str, before: Mapping[str, str]) -> str:
     """cookiecutter.json, whose marks stand in its values and as settings."""
     whole = json.loads(text)
     settings = whole.pop("_jinja2_env_vars")
-    plain = {name: translated(value, before, name) if isinstance(value, str) else value for name, value in whole.items()}
+    plain = {
+        name: translated(value, before, name) if isinstance(value, str) else value for name, value in whole.items()
+    }
     return json.dumps({**plain, "_jinja2_env_vars": settings | MARKS}, indent=2, ensure_ascii=False) + "\n"
 
 

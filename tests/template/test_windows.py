@@ -41,15 +41,18 @@ def archive(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def cut(home: Path, template: Path, *answers: str) -> subprocess.CompletedProcess[str]:
-    """cookiecutter as a person on Windows has it: everything that it writes is below `home`."""
-    (home / "out").mkdir(parents=True)
+def there(home: Path, *words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a module of Python where Windows' refusals are imitated; everything that it writes is below `home`."""
     path = os.pathsep.join([str(TEMPLATE / "tests" / "support" / "windows"), os.environ["PYTHONPATH"]])
     settings = {"HOME": str(home), "TMPDIR": str(home), "WINDOWS_BELOW": str(home), "PYTHONPATH": path}
-    command = [sys.executable, "-m", "cookiecutter", "--output-dir", str(home / "out"), str(template)]
-    return subprocess.run(
-        [*command, *answers], cwd=home, env={**os.environ, **settings}, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-m", *map(str, words)]
+    return subprocess.run(command, cwd=cwd, env={**os.environ, **settings}, capture_output=True, text=True, check=False)
+
+
+def cut(home: Path, template: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """cookiecutter as a person on Windows has it."""
+    (home / "out").mkdir(parents=True)
+    return there(home, "cookiecutter", "--output-dir", home / "out", template, *words, cwd=home)
 
 
 @pytest.mark.parametrize("answers", [{}, ANSWER_SETS["fullest"]], ids=["default", "fullest"])
@@ -65,6 +68,26 @@ def test_the_archive_renders_the_same_bytes_where_names_are_refused(
     assert baked.code == 0, baked.said
     (project,) = (tmp_path / "home" / "out").iterdir()
     assert contents(project) == contents(baked.project)
+
+
+def test_what_was_rendered_is_worked_on_there_without_a_sandbox(archive: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert cut(home, archive, "--no-input").returncode == 0
+    project = home / "out" / "widgets-operator"
+    for words in (
+        ("invoke", "gen-controller", "Widget", "widgets"),
+        ("invoke", "manifest", "--image", "registry.example.com/widgets-operator:1"),
+        ("pytest", "-q", "-p", "no:cacheprovider", "tests/unit"),
+    ):
+        done = there(home, *words, cwd=project)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    refused = there(home, "invoke", "run-local", "--sandbox", cwd=project)
+
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "a sandbox needs Linux or macOS: on Windows use WSL2 or the dev container\n",
+    )
 
 
 def test_the_repository_itself_is_refused_there(repository: Path, tmp_path: Path) -> None:

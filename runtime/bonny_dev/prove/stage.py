@@ -20,6 +20,7 @@ from bonny.client.api import MERGE_PATCH
 from bonny.resource import Resource
 from bonny.run.config import ALL_NAMESPACES
 
+from ..install import kind_of, kinds_of
 from ..sandbox import SandboxError
 from ..sandbox.guard import Guard
 from ..sandbox.ports import free_ports
@@ -204,7 +205,8 @@ class Stage:
         self._chapter, self._began = Chapter.START, [(0.0, Chapter.START)]
         for each in sample.surroundings:
             self._sandbox.apply(placed(self._setup.operator, each, self._namespace))
-        handled = frozenset(self._subject_path(each).split("/")[-2] for each in sample.subjects)
+        kinds = kinds_of(self._setup.operator)  # not from the API server: the definitions may come later
+        handled = frozenset(kind_of(each, kinds).plural for each in sample.subjects)
         self._world = World(self._proxy, handled)
 
     def _chapters(self, life: Life, sample: Sample, plan: Plan, reference: Reference | None) -> None:
