@@ -317,7 +317,9 @@ def test_a_variable_of_opentelemetry_without_the_extra_is_one_warning(without: W
     done = run(without("otel"), tmp_path, STOPPED, **environ, BONNY_LOG_FORMAT="json")
     assert done.returncode == 0, done.stderr
     records = [json.loads(line) for line in done.stderr.splitlines()]
-    warnings = [(each["message"], each["because"]) for each in records if each["level"] == "warning"]
+    # On a busy machine the imports may take so long that the loop counts as blocked.
+    told = [each for each in records if each["level"] == "warning" and each["logger"] != "bonny.run.event_loop"]
+    warnings = [(each["message"], each["because"]) for each in told]
     because = SENTENCE.format(what="OTEL_EXPORTER_OTLP_ENDPOINT", extra="otel").strip()
     assert warnings == [("an environment variable has no effect", because)]
 
