@@ -3,7 +3,7 @@
     python -m tools.portable [--ref v0.2.0] [--out build]
 
 Windows refuses `<` and `>` in names, and the folder that cookiecutter renders has the marks of template code in its
-name. The archive has other marks, in names and in files alike; what it renders has the same bytes. It holds what
+name. The archive has other marks, in names and in files alike, and renders the same bytes. It holds the files that
 cookiecutter reads, with the runtime and the tools in place of the two links.
 """
 
@@ -93,7 +93,7 @@ def archived(root: Path, ref: str) -> tuple[str, bytes]:
 
 
 def _files(tar: tarfile.TarFile) -> Iterator[tuple[str, tuple[bytes, int]]]:
-    """The files of the archive and their modes; a link to a folder stands for what is in it."""
+    """The files of the archive and their modes; a link to a folder stands for its files."""
     members = [member for member in tar.getmembers() if member.isfile()]
     links = {
         posixpath.normpath(posixpath.join(posixpath.dirname(link.name), link.linkname)): link.name

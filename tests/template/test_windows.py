@@ -70,7 +70,7 @@ def test_the_archive_renders_the_same_bytes_where_names_are_refused(
     assert contents(project) == contents(baked.project)
 
 
-def test_what_was_rendered_is_worked_on_there_without_a_sandbox(archive: Path, tmp_path: Path) -> None:
+def test_a_rendered_repository_is_worked_on_there_without_a_sandbox(archive: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     assert cut(home, archive, "--no-input").returncode == 0
     project = home / "out" / "widgets-operator"
