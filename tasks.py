@@ -228,6 +228,13 @@ def release(c: Context, version: str = "", dry_run: bool = False) -> None:
     sys.exit(done.exited)
 
 
+@task(help={"ref": "a tag, a branch or a commit", "out": "the folder to write to"})
+def archive(c: Context, ref: str = "HEAD", out: str = "build") -> None:
+    """Write the template as a zip for Windows, to be attached to a release."""
+    done = c.run(f"python -m tools.portable --ref {shlex.quote(ref)} --out {shlex.quote(out)}", warn=True)
+    sys.exit(done.exited)
+
+
 @task(help={"cold": "by pip with empty caches, not by uv with full ones"})
 def tutorial(c: Context, cold: bool = False) -> None:
     """Run the tutorial up to the first reconciled object, and print the time."""
@@ -243,6 +250,7 @@ def lock(c: Context) -> None:
 
 
 namespace = Collection(
+    archive,
     bench,
     bench_check,
     bench_core,

@@ -13,11 +13,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
+GIVEN = json.loads(unquote("<< cookiecutter | tojson | urlencode >>"))
 ANSWERS: dict[str, str] = {
-    name: value
-    for name, value in json.loads(unquote("<< cookiecutter | tojson | urlencode >>")).items()
-    if isinstance(value, str) and not name.startswith("_")
+    name: value for name, value in GIVEN.items() if isinstance(value, str) and not name.startswith("_")
 }
+# The archive for Windows has other marks than the repository.
+CODE = re.compile(
+    "|".join(re.escape(GIVEN["_jinja2_env_vars"][f"{kind}_start_string"]) for kind in ("block", "comment", "variable"))
+)
 
 # Longest answers. The slug names a namespace and starts other names (63 in Kubernetes): 13 are left for their endings.
 LONGEST = {
@@ -77,7 +80,7 @@ def problem_of_text(name: str) -> str | None:
     for character in text:
         if character != " " and unicodedata.category(character)[0] in "CZ":
             return f"{name} holds the character U+{ord(character):04X}: use one line of printable text and plain spaces"
-    if code := re.search("<[%#<]", text):
+    if code := CODE.search(text):
         return f"{name} holds {code[0]}, which begins template code here: leave it out"
     return None
 

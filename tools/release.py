@@ -118,7 +118,11 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
     print(f"{PLACE} {would} at version {release.version}")
     print(f"{CHANGELOG} {would} changed: the notes below move to {release.version}, and [Unreleased] is empty")
     print(f"a commit with both {would} made, and the tag {release.tag} with the notes")
-    print("nothing was changed" if given.dry_run else f"to publish it: git push --atomic origin HEAD {release.tag}")
+    if given.dry_run:
+        print("nothing was changed")
+    else:
+        print(f"to publish it: git push --atomic origin HEAD {release.tag}")
+        print(f"for Windows: `invoke archive --ref {release.tag}` writes a zip; attach it to the release")
     print(f"\n{release.notes}")
     return 0
 

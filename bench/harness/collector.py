@@ -22,11 +22,12 @@ class Collections:
         self._began = 0.0
         self._seconds = 0.0
         self._full = 0
+        self._frozen = gc.get_freeze_count()  # Python 3.12 freezes some objects itself
         gc.callbacks.append(self._note)
         signal.signal(signal.SIGUSR1, self._write)
 
     def _note(self, phase: str, info: dict[str, int]) -> None:
-        if not gc.get_freeze_count():
+        if gc.get_freeze_count() <= self._frozen:
             # The runtime collects once at its start, before it freezes what its modules made.
             return
         if phase == "start":

@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from bonny_dev import prove
+from bonny_dev.project import Project
 from bonny_dev.prove import run
 from bonny_dev.prove.causes import Cause
 from bonny_dev.prove.plans import Fault
 from bonny_dev.prove.release import NO_TAG
 from bonny_dev.prove.saved import save
+from bonny_dev.prove.stage import staged
+from bonny_dev.prove.variants import samples_of
 from bonny_dev.sandbox import Sandbox
 from tests.support.breaking import BROKEN, ROOT, edit, release, repository
 
@@ -81,6 +84,18 @@ def test_a_definition_that_refuses_objects_of_the_last_release_is_found(tmp_path
     assert "applying Lamp desk" in text
     assert "spec.shade: Required value" in text
     assert Cause.DEFINITION in text
+
+
+def test_a_history_begins_before_any_definition_is_there(tmp_path: Path) -> None:
+    """Regression: no upgrade was tried, because the API server did not serve the kind before the first release."""
+    root = repository(tmp_path, "sound", package="lamps_early")
+    project = Project.at(root)
+    operator = project.load_operator()
+    samples, _ = samples_of(operator, root / "samples", {"desk": SAMPLE})
+    with Sandbox() as empty:
+        setup, _ = run._prepared(project, operator, empty, samples, externals=(), seed=0)
+        with staged(setup) as stage, stage.history(samples[0]):
+            assert empty.request("GET", "/apis/broken.example.com/v1").status == 404
 
 
 def test_a_request_that_is_not_granted_is_found_with_the_rule_to_add(sandbox: Sandbox, tmp_path: Path) -> None:

@@ -60,7 +60,9 @@ def test_a_release_is_one_commit_with_a_tag_that_has_the_notes(
 ) -> None:
     assert release.main(["--version", "0.2.0"], repository) == 0
 
-    assert "git push --atomic origin HEAD v0.2.0" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "git push --atomic origin HEAD v0.2.0" in printed
+    assert "`invoke archive --ref v0.2.0`" in printed
     assert git(repository, "status", "--short") == ""
     assert git(repository, "log", "--format=%s", "v0.1.0..v0.2.0").split("\n")[0] == "build: release 0.2.0"
     assert git(repository, "tag", "--list", "--format=%(contents)", "v0.2.0").strip() == f"0.2.0\n\n{NOTES}"

@@ -441,9 +441,11 @@ def test_an_operator_that_cannot_export_as_it_shall_ends_with_one_sentence(
 
     sentence = (
         f"OpenTelemetry cannot be set up by the OTEL_* variables ({reason}): correct them, or install the exporter "
-        "that they name; the extra `otel` has that for otlp over HTTP\n"
+        "that they name; the extra `otel` has that for otlp over HTTP"
     )
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
+    # On a busy machine the imports may take so long that the loop counts as blocked.
+    told = [line for line in done.stderr.splitlines() if '"logger":"bonny.run.event_loop"' not in line]
+    assert (done.returncode, done.stdout, told) == (2, "", [sentence])
 
 
 def test_the_environment_sets_it_up_for_handlers_too_under_the_name_of_the_operator() -> None:

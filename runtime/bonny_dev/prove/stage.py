@@ -14,6 +14,7 @@ from typing import Final
 
 from bonny.resource import Resource
 
+from ..install import kind_of, kinds_of
 from ..sandbox import SandboxError
 from ..sandbox.guard import Guard
 from ..testing import faults
@@ -184,7 +185,8 @@ class Stage:
         self._shown = Shown(sample)
         for each in sample.surroundings:
             self._sandbox.apply(placed(self._setup.operator, each, namespace))
-        handled = frozenset(self._objects.subject_path(each).split("/")[-2] for each in sample.subjects)
+        kinds = kinds_of(self._setup.operator)  # not from the API server: the definitions may come later
+        handled = frozenset(kind_of(each, kinds).plural for each in sample.subjects)
         self._world = World(self._proxy, handled)
 
     def _chapters(self, life: Life, sample: Sample, plan: Plan, reference: Reference | None) -> None:
