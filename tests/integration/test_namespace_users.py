@@ -1,7 +1,8 @@
-"""An operator that watches a list of namespaces, or the ones with certain labels: what each tool and probe shows of it."""
+"""An operator that watches a list of namespaces, or the ones with certain labels: what tools and probes show of it."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -12,13 +13,11 @@ from typing import Any
 import pytest
 
 from bonny import Operator
-from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
 from bonny.console.extra import ConsoleSettings
 from bonny.console.server import ConsoleRun
 from bonny.namespaces import NamespaceSelector
-from bonny_dev.console.command import table, top
-from bonny_dev.inside.reading import AtAddress
+from bonny_dev.console.command import top
 from bonny_dev.manifest import bundle
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.tasks.doctor import examine
@@ -79,30 +78,22 @@ def at_work(sandbox: Sandbox, installed: Operator) -> Iterator[Serving]:
 
 
 def test_doctor_finds_the_permissions_in_these_namespaces(sandbox: Sandbox, installed: Operator) -> None:
-    async def found() -> list[Any]:
-        cluster = Kubeconfig(str(sandbox.kubeconfig))
-        return [each async for each in examine(installed, cluster, namespace=NAME, samples={})]
+    def found() -> Any:
+        return asyncio.run(_permissions(installed, Kubeconfig(str(sandbox.kubeconfig))))
 
-    import asyncio
-
-    (permissions,) = [each for each in asyncio.run(found()) if each.part == "permissions"]
-    assert permissions.ok, permissions
-    group = "rbac.authorization.k8s.io/v1"
-    role = "Role" if isinstance(installed.watch, tuple) else "ClusterRole"
-    where = {"namespace": INSIDE[1]} if role == "Role" else {}
-    sandbox.delete(group, f"{role}Binding", NAME, **where)
-    Sandbox.eventually(lambda: not _permissions(sandbox, installed).ok)
-    assert any(INSIDE[1] in line for line in _permissions(sandbox, installed).detail)
+    assert found().ok, found()
+    by_name = isinstance(installed.watch, tuple)
+    kind, where = ("RoleBinding", INSIDE[1]) if by_name else ("ClusterRoleBinding", None)
+    sandbox.delete("rbac.authorization.k8s.io/v1", kind, NAME, namespace=where)
+    Sandbox.eventually(lambda: not found().ok)
+    lines = " ".join(found().detail)
+    assert INSIDE[1] in lines
+    assert (INSIDE[0] in lines) is not by_name
 
 
-def _permissions(sandbox: Sandbox, operator: Operator) -> Any:
-    import asyncio
-
-    async def found() -> list[Any]:
-        cluster = Kubeconfig(str(sandbox.kubeconfig))
-        return [each async for each in examine(operator, cluster, namespace=NAME, samples={})]
-
-    (permissions,) = [each for each in asyncio.run(found()) if each.part == "permissions"]
+async def _permissions(operator: Operator, cluster: Kubeconfig) -> Any:
+    found = [each async for each in examine(operator, cluster, namespace=NAME, samples={})]
+    (permissions,) = [each for each in found if each.part == "permissions"]
     return permissions
 
 

@@ -206,6 +206,94 @@ def test_a_namespace_that_cannot_be_read_yet_holds_up_no_other(sandbox: Sandbox)
         sandbox.eventually(lambda: names(sandbox, later) == {"t1"}, within_seconds=WITHIN)
 
 
+def test_it_starts_without_any_namespace_and_one_joins_later(sandbox: Sandbox) -> None:
+    noted, (later,) = Noted(), new_namespaces(sandbox)
+    sandbox.apply(thing("t1", namespace=later))
+    with watching(sandbox, "team=none-yet", noted.controller) as at_work:
+        assert at_work.process.readiness().ok
+        assert "namespaces with team=none-yet: 0" in at_work.process.readiness().lines
+        assert at_work.process.health().ok
+        labelled(sandbox, later, team="none-yet")
+        sandbox.eventually(lambda: names(sandbox, later) == {"t1"})
+    assert noted.of(f"{later}/t1") == ["add"]
+
+
+def test_a_namespace_that_is_made_again_under_the_same_name_is_another_one(sandbox: Sandbox) -> None:
+    noted, (again, other) = Noted(), new_namespaces(sandbox, 2, team="again")
+    with watching(sandbox, "team=again", noted.controller) as at_work:
+        for name in (again, other):
+            sandbox.apply(thing("t1", namespace=name))
+            sandbox.eventually(lambda name=name: names(sandbox, name) == {"t1"})
+        first = sandbox.get("v1", "Namespace", again)
+        assert first is not None
+        sandbox.request("DELETE", path_of("t1", again))
+        sandbox.eventually(lambda: sandbox.get(*THING, "t1", namespace=again) is None)
+        sandbox.delete("v1", "ConfigMap", "t1", namespace=again)
+        end_namespace(sandbox, again)
+        sandbox.apply(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": again, "labels": {"team": "again"}}}
+        )
+        sandbox.apply(thing("t1", namespace=again))
+        sandbox.eventually(lambda: names(sandbox, again) == {"t1"})
+        sandbox.eventually(lambda: joined(at_work) == {again, other})
+        member = run_of(at_work.process, NamespacesRun).members[again]
+        assert member.uid != first["metadata"]["uid"]
+        spec(sandbox, "t1", other, size=9)
+        sandbox.eventually(lambda: sizes(sandbox, other)["t1"] == "9")
+    assert noted.of(f"{again}/t1") == ["add", "finalize", "add"]
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_of_a_label_that_changes_twice_in_a_moment_the_last_value_counts(sandbox: Sandbox, *, stays: bool) -> None:
+    noted, (name, other) = Noted(), new_namespaces(sandbox, 2)
+    labelled(sandbox, other, team=team)
+    team = f"flip-{stays}".lower()
+    first, last = (None, team) if stays else (team, None)
+    labelled(sandbox, name, team=last)
+    for each in (name, other):
+        sandbox.apply(thing("t1", namespace=each))
+    with watching(sandbox, f"team={team}", noted.controller) as at_work:
+        wanted = {name, other} if stays else {other}
+        sandbox.eventually(lambda: joined(at_work) == wanted)
+        for _ in range(5):
+            labelled(sandbox, name, team=first)
+            labelled(sandbox, name, team=last)
+        sandbox.apply(thing("t2", namespace=other))
+        sandbox.eventually(lambda: names(sandbox, other) == {"t1", "t2"})
+        run = run_of(at_work.process, NamespacesRun)
+        sandbox.eventually(lambda: joined(at_work) == wanted and len(run.streams) == 2 * len(wanted))
+        if stays:
+            sandbox.apply(thing("t2", namespace=name))
+            sandbox.eventually(lambda: names(sandbox, name) == {"t1", "t2"})
+        assert run.changes["joined"] - run.changes["left"] == len(wanted)
+
+
+def test_a_namespace_that_becomes_forbidden_stops_no_other(sandbox: Sandbox) -> None:
+    noted, (forbidden, other) = Noted(), new_namespaces(sandbox, 2, team="forbidding")
+    operator = operator_of(noted.controller, watch=NamespaceSelector("team=forbidding"))
+    documents = bundle.documents(operator, namespace=operator.name, local=True, grant_in=[forbidden, other])
+    sandbox.apply(documents)
+    (binding,) = [each for each in documents if each["metadata"].get("namespace") == forbidden]
+    identity = sandbox.service_account_kubeconfig(operator.name, operator.name)
+    with serving(operator, identity, watch_namespaces=(), extras=(operator.watch,)) as at_work:
+        for name in (forbidden, other):
+            sandbox.apply(thing("t1", namespace=name))
+            sandbox.eventually(lambda name=name: names(sandbox, name) == {"t1"})
+        sandbox.delete(binding["apiVersion"], "RoleBinding", binding["metadata"]["name"], namespace=forbidden)
+        run = run_of(at_work.process, NamespacesRun)
+        for stream in run.members[forbidden].streams:
+            at_work.call(stream.distrust)
+        sandbox.eventually(lambda: any(stream.blocked for stream in run.members[forbidden].streams))
+        assert at_work.process.readiness().ok
+        assert at_work.process.health().ok
+        sandbox.apply(thing("t2", namespace=other))
+        spec(sandbox, "t1", other, size=9)
+        sandbox.eventually(lambda: names(sandbox, other) == {"t1", "t2"})
+        sandbox.eventually(lambda: sizes(sandbox, other)["t1"] == "9")
+        labelled(sandbox, forbidden, team=None)
+        sandbox.eventually(lambda: joined(at_work) == {other})
+
+
 class Loop:
     """Many namespaces with one object each, of which the first ones leave and join in rounds."""
 

@@ -173,7 +173,7 @@ def list_extras(
         print(*extras.shown(extras.states(project)), sep="\n")
 
 
-@task(iterable=["with_", "without"])
+@task(iterable=["with_", "without", "grant_in"])
 def manifest(c: Context, options: ManifestOptions) -> None:
     """Write the manifest of the operator: CRDs, permissions, Deployment; as YAML, or for Helm, kustomize or OLM."""
     from .formats import write

@@ -40,7 +40,7 @@ from ..manifest.recorder import NOT_RECORDED, PermissionRecorder, record_permiss
 from ..sandbox import Sandbox
 from ..sandbox.commands import CHECK_SECONDS, WORKLOADS
 from ..sandbox.processes import ServerProcess
-from ..uses import has_webhooks
+from ..uses import has_webhooks, labels_for, namespace_with
 from .options import LocalRun
 from .provision import Account, announce, apply_samples, install_account, install_crds, register_webhooks
 
@@ -100,11 +100,17 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
 
 def _watched(config: Config) -> str:
     """The watched namespaces, in words."""
+    selector = _selector(config)
+    return f"namespaces with {selector}" if selector else config.watched
+
+
+def _selector(config: Config) -> str:
+    """The labels of the watched namespaces; empty if they are not chosen by labels."""
     if config.watch_namespaces != ():
-        return config.watched
+        return ""
     from bonny.namespaces import NamespaceSelector
 
-    return f"namespaces with {config.of(NamespaceSelector).selector}"
+    return config.of(NamespaceSelector).selector
 
 
 @contextmanager
@@ -261,7 +267,12 @@ def cluster_of(options: LocalRun, config: Config) -> Iterator[Cluster]:
     print("starting a sandbox ...", flush=True)
     with Sandbox(workloads=options.workloads, progress=partial(print, flush=True)) as sandbox:
         for name in config.watch_namespaces or ():
-            sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            sandbox.apply(namespace_with(name))
+        if labels := labels_for(_selector(config)):
+            sandbox.apply(namespace_with("default", labels))
+            print(
+                f"the namespace default has the labels {','.join(map('='.join, labels.items()))}, so that it is watched"
+            )
         commands = f"  export KUBECONFIG={sandbox.kubeconfig}\n  kubectl get crds\n"
         if options.workloads:
             print("controllers run, kubelets are simulated: a pod becomes Ready, and nothing runs in it")
