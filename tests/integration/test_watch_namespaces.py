@@ -245,10 +245,9 @@ def test_a_namespace_that_is_made_again_under_the_same_name_is_another_one(sandb
 
 @pytest.mark.parametrize("stays", [True, False])
 def test_of_a_label_that_changes_twice_in_a_moment_the_last_value_counts(sandbox: Sandbox, *, stays: bool) -> None:
-    noted, (name, other) = Noted(), new_namespaces(sandbox, 2)
-    labelled(sandbox, other, team=team)
-    team = f"flip-{stays}".lower()
+    noted, (name, other), team = Noted(), new_namespaces(sandbox, 2), f"flip-{stays}".lower()
     first, last = (None, team) if stays else (team, None)
+    labelled(sandbox, other, team=team)
     labelled(sandbox, name, team=last)
     for each in (name, other):
         sandbox.apply(thing("t1", namespace=each))
