@@ -50,8 +50,7 @@ class Store:
         self._listed = 0
         self._restored = False
         self.indexes: dict[Hashable, tuple[IndexFunction, dict[str, Key | set[Key]]]] = {}
-        """Functions and entries. Stores without common keys may share them: a lookup then finds the keys of all. A
-        value of a single object, as most are, is held without a set; that saves 200 bytes per object."""
+        """Stores may share them. A value of a single object is held without a set; that saves 200 bytes per object."""
 
     def __len__(self) -> int:
         return len(self._items)

@@ -204,11 +204,11 @@ class Router:
             for key in self.indexes.owners(delta) | self.own_writes.followers(stream, delta):
                 if not self.own_writes.is_own(key, stream, delta, Reason.CHILD):
                     self._enqueue(key, Reason.CHILD, priority=priority)
-        for kind in self._related_kinds(stream):
+        for kind in self._relating(stream):
             for key in filter(self.item, self.indexes.concerned(kind, delta)):
                 self._enqueue(key, Reason.RELATED, priority=priority)
 
-    def _related_kinds(self, stream: Stream) -> Iterable[Related]:
+    def _relating(self, stream: Stream) -> Iterable[Related]:
         return [kind for kind, other in self._related if other is stream]
 
     def _seen_primary(self, stream: Stream, delta: Delta, priority: Priority) -> None:

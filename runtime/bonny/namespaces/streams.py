@@ -153,7 +153,7 @@ class NamespaceRouter(Router):
             self._note_owners(kind, stream, filter(None, (delta.old, delta.new)))
         super().seen(stream, delta)
 
-    def _related_kinds(self, stream: Stream) -> Iterable[Related]:
+    def _relating(self, stream: Stream) -> Iterable[Related]:
         return self._kinds_related.get(stream, ())
 
     def _note_owners(self, kind: Owned, stream: Stream, items: Iterable[Item], *, closed: bool = False) -> None:
