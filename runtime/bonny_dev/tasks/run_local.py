@@ -59,8 +59,11 @@ POLL_SECONDS: Final = 0.1
 Loopbacks: TypeAlias = "tuple[Loopback | None, Loopback | None]"
 
 
-def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -> None:
-    """Serve until Ctrl-C. Raises: `UsageError` when there is no cluster, or it does not let us in."""
+def run(operator: Operator, options: LocalRun, *, root: Path | None = None) -> None:
+    """Serve the operator of the repository at `root` until Ctrl-C.
+
+    Raises: `UsageError` when there is no cluster, or it does not let us in.
+    """
     shows_values.set(True)
     base = defaults(operator)
     if options.as_service_account and operator.namespaced:
@@ -82,8 +85,8 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
         def prepare() -> None:
             if called:
                 asyncio.run(register_webhooks(operator, cluster, called, namespace=namespace))
-            if options.apply_samples and samples is not None:
-                _apply_samples(operator, config, cluster, samples)
+            if options.apply_samples and root is not None:
+                _apply_samples(operator, config, cluster, root / "samples")
 
         with _once_it_answers(called, prepare):
             if operator.deploy.secure_metrics:
@@ -94,7 +97,7 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
                 # A developer wants to see every reconcile, also when nothing changed, and every scheduler's decision.
                 for name in (WORKER, SCHEDULER):
                     logging.getLogger(name).setLevel(logging.DEBUG)
-            with _console(operator, config, cluster, namespace=namespace) as watched:
+            with _console(operator, config, cluster, root, namespace=namespace) as watched:
                 _serve(operator, watched, identity)
 
 
@@ -114,16 +117,24 @@ def _selector(config: Config) -> str:
 
 
 @contextmanager
-def _console(operator: Operator, config: Config, cluster: Cluster, *, namespace: str) -> Iterator[Config]:
-    """Serve the page that shows the operator meanwhile, if the repository carries the extra `console`."""
+def _console(
+    operator: Operator, config: Config, cluster: Cluster, root: Path | None, *, namespace: str
+) -> Iterator[Config]:
+    """Serve the page that shows the operator meanwhile, if the repository carries the extra `console`; `invoke why` and
+    `invoke top` find it."""
     if not is_present("console"):
         yield config
         return
     from bonny.console.extra import ConsoleSettings
 
     from ..console.command import beside
+    from ..inside.local import Answering, announced
 
-    with beside(cluster, operator, namespace=namespace) as (port, token):
+    server = asyncio.run(cluster.connect()).server
+    with (
+        beside(cluster, operator, namespace=namespace) as (port, token),
+        announced(root or Path.cwd(), Answering(f"http://127.0.0.1:{port}", token, server)),
+    ):
         yield config.with_(ConsoleSettings, port=port, token=token)
 
 
