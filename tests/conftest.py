@@ -7,6 +7,7 @@ import gc
 import os
 import random
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -58,14 +59,17 @@ settings.load_profile("fixed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let tests send SIGINT to what they start, API servers collect garbage less often, and the rendered projects of a
-    worker share what mypy knows of their dependencies.
+    """Let tests send SIGINT to what they start, API servers collect garbage less often, the rendered projects of a
+    worker share what mypy knows of their dependencies, and Python keep what it compiled.
 
     Regression: a shell's background job, as CI can be, ignores SIGINT, and hands that on to every child.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # A third of the CPU time of an API server's start is Go's garbage collection, and tests start many.
     os.environ.setdefault("GOGC", "400")
+    # Some machines set it, and there each of some thousand processes compiles the runtime and its packages anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     # Set, even where it is set: workers inherit it from the process that starts them, and mypy crashes now and then
     # when several of its processes write to one cache.
     worker = getattr(config, "workerinput", {}).get("workerid", "alone")

@@ -43,9 +43,9 @@ HONOURED_LEAD: Final = """\
 ## Variables of other tools
 
 They have the meaning that they have elsewhere. `python -m <package> config` prints the variables that are set, with
-passwords masked. The variables of OpenTelemetry belong to the extra `otel`; where it is absent, one line of the log at
-start warns that they have no effect. OpenTelemetry's SDK reads more variables of its own;
-[traces](reference/telemetry.md#traces) explains when it is used."""
+passwords masked. The variables of OpenTelemetry belong to the extra `otel`, the variables of proxies to the extra
+`proxy`; where it is absent, one line of the log at start warns that they have no effect. OpenTelemetry's SDK reads more
+variables of its own; [traces](reference/telemetry.md#traces) explains when it is used."""
 
 
 def page() -> str:

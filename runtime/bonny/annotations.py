@@ -1,7 +1,6 @@
 """Annotations: what classes and functions declare, without a need for the types that they name.
 
-Since Python 3.14 annotations are evaluated on demand, so they may name a class that is defined further down, or that is
-imported for type checkers alone. A type that cannot be evaluated yet is a `ForwardRef` here.
+Since Python 3.14 they are evaluated on demand. A type that cannot be evaluated yet is a `ForwardRef` here.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, cast, overload
 
 from .api import Status, Version
+from .api.status import change_by
 from .api.version import HasSpec
-from .api.writing import change_by
 from .calling import check_plain
 from .client.api import Client
 from .client.clock import timestamp

@@ -1,8 +1,8 @@
 """Calling: runs user code with a timeout.
 
 An `async def` runs on the event loop and is cancelled at its timeout. A `def` runs in a thread of its own, which cannot
-be cancelled. There is no thread pool: a thread that never returns would occupy a slot of it and delay the end of the
-process. Callers limit the number of threads.
+be cancelled, and not in a pool: a thread that never returns would delay the end of the process. Callers limit the
+number of threads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .errors import BonnyError, OptionError
 HANDLER_THREAD: Final = "handler"
 """The name of all handler threads; a replica that lost its lease waits for them."""
 
-# An error text is logged at each try and stored in a status, and etcd limits an object to 1.5 MiB.
+# An error text is stored in a status, and etcd limits an object to 1.5 MiB.
 LONGEST_TEXT: Final = 16 * 1024
 # Frames of `bonny`, and of asyncio and its like.
 NOT_OF_USERS: Final = (str(Path(__file__).parent) + os.sep, str(Path(os.__file__).parent / "asyncio") + os.sep)

@@ -1,7 +1,6 @@
 """Events: the entries under `kubectl describe`, as objects of events.k8s.io/v1.
 
-You need it to report something outside of a handler. In handlers, register events on the axn.
-Elsewhere: the decision which events are written and which are only counted (`core.series`).
+`core.series` decides which events are written and which are only counted. In handlers, register events on the axn.
 
 Two events are equal when object, related object (never their versions), type, reason, action and message are. client-go
 ignores the message and keeps the first one; but the message of an event cannot be changed, so the count would grow

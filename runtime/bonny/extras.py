@@ -13,6 +13,7 @@ import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
+from importlib.metadata import entry_points
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -214,6 +215,11 @@ def load(name: str, *, what: str) -> ModuleType:
     if not is_present(name):
         raise MissingExtra(what, name)
     return importlib.import_module(f".{_package(name)}", __package__)
+
+
+def of_tools(name: str) -> Any:
+    """A function of the developer tools, by its entry point; None where they are not installed, as in an image."""
+    return next((each.load() for each in entry_points(group="bonny.tools", name=name)), None)
 
 
 def check_options(operator: Operator) -> None:

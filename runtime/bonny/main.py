@@ -26,15 +26,14 @@ from typing import Final
 
 from .client.config import Cluster, find_cluster, own_namespace
 from .errors import UsageError
-from .extras import NamespaceChoice, missing, unused_variables
+from .extras import NamespaceChoice, missing, of_tools, unused_variables
 from .operator import Operator
 from .run.config import Config, settings, variables
 from .run.event_loop import EXITS, loop_factory, running
 from .run.process import Process
-from .telemetry.logging import Form, configure, installed_console
+from .telemetry.logging import Form, configure
 
-# Decoded metadata lives long and has no cycles; the default of 700 scans it far too often while a list is read. Ten
-# times this value saves nothing more, and lets the cycles that asyncio leaves at each lost connection grow to 10 MB.
+# Decoded metadata lives long and has no cycles; the default of 700 scans it far too often while a list is read.
 GC_THRESHOLD: Final = 5_000
 
 USAGE: Final = """python -m <package> [run | config | version | help]
@@ -46,8 +45,8 @@ USAGE: Final = """python -m <package> [run | config | version | help]
 Environment variables; each takes precedence over the code of the operator:
 """
 
-# mallopt(3). asyncio reads TLS into blocks of 256 KiB (sslproto), several for each event, and keeps a few bytes of
-# each. Blocks of that size must come from the heap and go back to it: else each costs two system calls, 25 us, not 2.
+# mallopt(3). asyncio reads TLS into blocks of 256 KiB. Blocks of that size must come from the heap: else each costs two
+# system calls, 25 us, not 2.
 M_MMAP_THRESHOLD: Final = -3
 M_TRIM_THRESHOLD: Final = -1
 LARGE_BYTES: Final = 320 * 1024
@@ -125,7 +124,7 @@ def defaults(operator: Operator) -> Config:
 def serve(operator: Operator, config: Config, cluster: Cluster, *, console: Form | None = None) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code. `console` makes log lines for people, by default the
     installed developer tools do. Raises: `UsageError` when the operator cannot start."""
-    configure(None if config.log_json else console or installed_console(), level=config.log_level)
+    configure(None if config.log_json else console or of_tools("console"), level=config.log_level)
     for unused in unused_variables(os.environ):
         log.warning("an environment variable has no effect", extra={"because": str(unused)})
     # Modules stay: the collector need not look at them again. Imports leave next to no garbage to collect before.
@@ -163,8 +162,8 @@ def _report_exit(error: BaseException) -> None:
 def _keep_large_blocks_apart() -> None:
     """Make glibc return large blocks, such as pages of lists, to the system when they are freed.
 
-    By default glibc takes such blocks from its heap once it has seen one, and small long-lived objects settle between
-    them: half an hour of faults cost a fifth more memory. Other C libraries have no such call.
+    By default small long-lived objects settle between them: half an hour of faults cost a fifth more memory. Other C
+    libraries have no such call.
     """
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)

@@ -1,7 +1,6 @@
 """Naming: the rules of Kubernetes for names, and the names that follow from a kind.
 
-You need it where a running operator depends on a name that a person typed.
-You do not need it for names of kinds, groups and versions in definitions: the tools check them (`bonny_dev.naming`).
+Names of kinds, groups and versions in definitions are checked by the tools (`bonny_dev.naming`).
 
 Each `check_` function returns its argument, or raises `UsageError` with the mistake, the rule and an example.
 """

@@ -8,7 +8,7 @@ operator = Operator(
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
@@ -16,14 +16,14 @@ from .api import Version
 from .api.conversion import converted
 from .controller import Controller
 from .core.lease import LeaseTiming
-from .core.records import Action
 from .core.watch import WatchOptions
 from .deploy import Deploy
 from .engine.reconcile import Step
 from .errors import OptionError
 from .events import EVENT, EVENT_VERBS
 from .extras import Declaration, NamespaceChoice, Part, check_options, of_operator
-from .naming import check_dns_label, check_finalizer, is_object_name, is_subdomain
+from .lifespan import HasLifespan
+from .naming import check_dns_label, is_object_name, is_subdomain
 from .resource import Resource
 from .servers.periodic import PeriodicTask
 from .servers.visitor import ObjectVisitor
@@ -38,23 +38,19 @@ EVENTS: Final[Resource] = {"apiGroups": [EVENT.group], "resources": [EVENT.plura
 LONGEST_GRACE: Final = 3600.0
 """Seconds; no pod is given longer to end."""
 
-# k8s.io/apimachinery, pkg/apis/meta/v1/validation: FieldManagerMaxLength.
-MANAGER_BYTES: Final = 128
-
 Servable: TypeAlias = (
     type[Controller[Any]] | type[ObjectVisitor] | type[Part] | type[Version] | Declaration | PeriodicTask
 )
 """Anything that `discover` returns."""
 
-P = TypeVar("P", bound=Part)
-K = TypeVar("K")
-V = TypeVar("V")
+P = TypeVar("P")
 
 
 class Operator:
     """The declaration of an operator: `python -m <package> run` serves it, `invoke manifest` deploys it.
 
-    Raises: `UsageError` for a name that Kubernetes does not accept, `OptionError` when the parts do not fit together.
+    Raises: `UsageError` for a name that Kubernetes does not accept; `OptionError` for an impossible option. Each task
+    of the developer tools that loads the operator refuses parts that do not fit together.
     """
 
     def __init__(
@@ -141,15 +137,6 @@ class Operator:
         self.sharding: Any = sharding
         """A `Sharding` if replicas share the work."""
 
-        self._check_uniqueness()
-        for controller in self.controllers:
-            self._check(controller)
-            # A controller without handlers makes sense where the operator has steps of its own.
-            if steps is None and not controller.steps and not any(map(controller.handles, Action)):
-                raise OptionError(
-                    f"{controller.__name__} has no handler: define reconcile(self, axn), or add, modify, delete or "
-                    "finalize"
-                )
         for extra in of_operator(self):
             extra.check(self)
         check_options(self)
@@ -166,6 +153,12 @@ class Operator:
     def converted(self) -> tuple[type[Version], ...]:
         """The hubs of kinds whose versions differ in fields: the API server lets the operator convert objects."""
         return converted(self.crds)
+
+    @property
+    def opened(self) -> tuple[type[HasLifespan], ...]:
+        """The classes with a `lifespan`."""
+        classes = (*self.controllers, *self.servers, *self.of(HasLifespan))
+        return tuple(each for each in classes if each.lifespan is not HasLifespan.lifespan)
 
     def outside(self, name: str, namespace: str) -> str:
         """The name of an object that is not in the `namespace` of the operator.
@@ -198,54 +191,6 @@ class Operator:
     def user_agent(self) -> str:
         """Name and version, for the API server."""
         return f"{self.name}/{self.version}"
-
-    def _check_uniqueness(self) -> None:
-        # Field managers and metrics carry the controller's name.
-        for name, a, b in duplicates((each.__name__, each) for each in self.controllers):
-            raise OptionError(f"two controllers are called {name} ({a.__module__}, {b.__module__}): rename one")
-        # The condition Reconciled shows the last reconcile; with two controllers it would alternate.
-        handlers = [(each, controller) for controller in self.controllers for each in controller.resources()]
-        for handled, one, other in duplicates(handlers):
-            if isinstance(handled, type):
-                raise OptionError(
-                    f"{one.__name__} and {other.__name__} both handle {handled.kind}: make them one controller, which "
-                    "may own several kinds"
-                )
-        for (extra, name), *_ in duplicates(((each.extra, each.name), each) for each in self.declarations):
-            raise OptionError(f"two {extra} are called {name}: rename one")
-
-    def _check(self, controller: type[Controller[Any]]) -> None:
-        """Raises: `OptionError` when the controller does not fit this operator."""
-        for handled in controller.resources():
-            hubs = [version for version in self.crds if version.kind == handled.kind and version.hub]
-            if isinstance(handled, type) and hubs and handled not in hubs:
-                raise OptionError(
-                    f"{controller.__name__} handles {handled.kind} {handled.version}, but its hub is "
-                    f"{hubs[0].version}: import {handled.kind} from {hubs[0].__module__}, or move `hub = True`"
-                )
-        manager = f"{self.name}/{controller.__name__}"
-        if len(manager.encode()) > MANAGER_BYTES:
-            raise OptionError(
-                f"the field manager {manager} has {len(manager.encode())} characters and Kubernetes takes "
-                f"{MANAGER_BYTES}: shorten the name of the class or of the operator"
-            )
-        finalizers = self.finalizers(controller)
-        own = controller.finalizer_of(operator=self.name, group=self.group)
-        if controller.finalizes() and own not in finalizers:
-            raise OptionError(
-                f"no step of {self.name} calls {controller.__name__}.finalize: put Finalizer() in `steps`"
-            )
-        for finalizer in finalizers:
-            check_finalizer(finalizer)
-
-
-def duplicates(items: Iterable[tuple[K, V]]) -> Iterator[tuple[K, V, V]]:
-    """Keys that have two different values."""
-    first: dict[K, V] = {}
-    for key, value in items:
-        other = first.setdefault(key, value)
-        if other is not value:
-            yield key, other, value
 
 
 def _checked_group(name: str, group: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from .kinds import builtin
 
-# The signs in the status of built-in kinds that an object is ready. Kinds without one are ready when they exist.
+# Signs in the status of built-in kinds. Kinds without one are ready when they exist.
 CONDITIONS: Final = {"Job": "Complete", "Pod": "Ready", "CustomResourceDefinition": "Established"}
 PHASES: Final = {"PersistentVolumeClaim": "Bound", "Namespace": "Active"}
 REPLICAS: Final = {

@@ -1,7 +1,6 @@
 """Resource: a Kubernetes object as a plain mapping, with functions that answer common questions about it.
 
-You need it to build or read objects without typed models.
-You do not need it for typed specs: see `bonny.api`.
+You need it to build or read objects without typed models (`bonny.api`).
 """
 
 from __future__ import annotations

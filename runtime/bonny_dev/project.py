@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from bonny.errors import UsageError
 
+from .operator_checks import check_operator
 from .wheel import UNDELIVERED, UNFIT, fits
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class Project:
             if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] != self.package:
                 raise
             raise UsageError(f"{path} cannot be imported:\n{self._explained(error)}") from error
+        check_operator(operator)
         return operator
 
     def _explained(self, error: Exception) -> str:

@@ -30,6 +30,11 @@ UNDELIVERED: Final = (
     "the hooks of the template did not run when this repository was rendered: run "
     "PYTHONPATH=vendor python -m bonny_dev.deliver in its folder, and then `uv sync`, or pip install -e '.[dev]'"
 )
+# By these the runtime finds parts of the tools without an import of them (`bonny.extras.of_tools`).
+ENTRY_POINTS: Final = b"""[bonny.tools]
+console = bonny_dev.console_log:console
+credentials = bonny_dev.exec_plugin:credentials
+"""
 _NAME: Final = re.compile(r"bonny_dev-[\w.+]+-py3-none-any\.whl")
 _DATE: Final = (1980, 1, 1, 0, 0, 0)  # the first that an archive can hold
 
@@ -100,8 +105,7 @@ def pack(tools: Mapping[str, bytes], runtime: Mapping[str, bytes]) -> tuple[str,
     files |= {"bonny-stubs/types/__init__.pyi": b"", "bonny-stubs/py.typed": b"partial\n"}
     files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: bonny-dev\nVersion: {version}\n".encode()
     files[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: bonny_dev\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    # So that the runtime finds the log lines for people without an import of the tools.
-    files[f"{info}/entry_points.txt"] = b"[bonny.log_formats]\nconsole = bonny_dev.console_log:console\n"
+    files[f"{info}/entry_points.txt"] = ENTRY_POINTS
     digests = {name: base64.urlsafe_b64encode(hashlib.sha256(data).digest()) for name, data in files.items()}
     lines = [f"{name},sha256={digests[name].decode().rstrip('=')},{len(data)}\n" for name, data in files.items()]
     files[f"{info}/RECORD"] = "".join([*lines, f"{info}/RECORD,,\n"]).encode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -25,8 +26,9 @@ from bonny_dev.sandbox import Sandbox
 from tests.conftest import Start
 from tests.support.certificates import Authority, Pair
 from tests.support.handwritten import operator
+from tests.support.installed import entry_points_in
 from tests.support.peer import Peer, tunnel_to
-from tests.support.processes import OperatorProcess, handwritten
+from tests.support.processes import RUNTIME, OperatorProcess, handwritten
 
 NAMESPACE = Kind("v1", "Namespace")
 REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -113,7 +115,12 @@ print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "kind": "Exec
 class Plugin:
     """A kubeconfig whose user is what a command prints; without a `credential` file the command fails."""
 
-    def __init__(self, sandbox: Sandbox, folder: Path) -> None:
+    def __init__(self, sandbox: Sandbox, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        tools = entry_points_in(folder)
+        monkeypatch.syspath_prepend(tools)
+        self.path = os.pathsep.join((tools, str(RUNTIME), str(RUNTIME.parent)))
+        """PYTHONPATH of a process in which the developer tools are installed."""
+
         self.credential, self._runs = folder / "credential", folder / "runs"
         settings = {
             "apiVersion": "client.authentication.k8s.io/v1",
@@ -138,8 +145,10 @@ class Plugin:
         self.credential.write_bytes(msgspec.json.encode(status))
 
 
-async def test_a_plugin_is_run_once_and_again_when_what_it_printed_expires(sandbox: Sandbox, tmp_path: Path) -> None:
-    plugin = Plugin(sandbox, tmp_path)
+async def test_a_plugin_is_run_once_and_again_when_what_it_printed_expires(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = Plugin(sandbox, tmp_path, monkeypatch)
     plugin.prints(sandbox.token)
     async with connected(Kubeconfig(str(plugin.kubeconfig))) as client:
         assert [await who(client) for _ in range(3)] == ["admin"] * 3
@@ -159,18 +168,20 @@ async def test_a_plugin_is_run_once_and_again_when_what_it_printed_expires(sandb
 
 
 def test_a_plugin_that_fails_is_named_and_tried_again_until_it_works(
-    sandbox: Sandbox, start_operator: Start, tmp_path: Path
+    sandbox: Sandbox, start_operator: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: the official client only logs it; the operator asked as nobody, and blamed its permissions."""
     sandbox.apply([*crds(operator.crds, operator.group), *service_account("first"), *service_account("second")])
-    plugin = Plugin(sandbox, tmp_path)
+    plugin = Plugin(sandbox, tmp_path, monkeypatch)
 
-    without = start_operator(handwritten(), kubeconfig=plugin.kubeconfig)
+    without = start_operator(handwritten(), kubeconfig=plugin.kubeconfig, PYTHONPATH=plugin.path)
     assert without.process.wait(20) == 2, "at the start it is bad configuration"
     assert without.text.rstrip().endswith("failed with exit code 1: see its output on stderr")
 
     plugin.prints(sandbox.service_account_token("default", "first"))
-    at_work = start_operator(handwritten(), kubeconfig=plugin.kubeconfig, TEST_WATCH_SECONDS="3").wait_ready()
+    at_work = start_operator(
+        handwritten(), kubeconfig=plugin.kubeconfig, TEST_WATCH_SECONDS="3", PYTHONPATH=plugin.path
+    ).wait_ready()
     plugin.credential.unlink()
     sandbox.delete("v1", "ServiceAccount", "first")
 

@@ -21,6 +21,7 @@ from bonny.scheduler.nodes import Nodes
 from bonny.scheduler.views import NodeView, PodView
 from bonny_dev.crd.definition import crds
 from bonny_dev.manifest import bundle
+from bonny_dev.operator_checks import check_operator
 from bonny_dev.sandbox import Sandbox
 from tests.support.serving import Serving, serving
 from tests.support.things import GROUP, Thing, config_map, thing
@@ -212,4 +213,4 @@ def test_two_schedulers_of_one_name_are_refused() -> None:
         """Under the same name."""
 
     with pytest.raises(OptionError, match="FirstNode and Another are both called 'first-node': rename one"):
-        Operator(name="o", group=GROUP, controllers=[FirstNode, Another])
+        check_operator(Operator(name="o", group=GROUP, controllers=[FirstNode, Another]))

@@ -16,3 +16,6 @@ class KeptEvents:
     def record(self, regarding: Resource, event: Event) -> None:
         """Keep it."""
         self.events.append((identify(regarding), event))
+
+    emit = record
+    """As a context has it."""

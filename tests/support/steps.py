@@ -106,7 +106,7 @@ class Script:
     def deleting(self, kind: Kind, key: Key, uid: str) -> Iterator[None]:
         yield
 
-    def record(self, regarding: Resource, event: Event) -> None:
+    def emit(self, regarding: Resource, event: Event) -> None:
         self.recorded.append((regarding, event))
 
 

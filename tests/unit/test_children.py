@@ -101,7 +101,7 @@ class Watched:
             client=cast("Any", None),
             router=self.router,
             key=Key(metadata.get("namespace", ""), metadata["name"]),
-            record=KeptEvents().record,
+            emit=KeptEvents().record,
         )
         return token_of(handled, context=context)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bonny.client.proxy import environment_proxy, usable_proxy
 from bonny.errors import UsageError
+from bonny.proxies import environment_proxy, usable_proxy
 
 PROXY = "http://proxy.example.com:3128"
 

@@ -15,6 +15,7 @@ import pytest
 from bonny import Axn, Controller, Kind, Operator, Owned, Spec, Version, discover
 from bonny.errors import OptionError, UsageError
 from bonny.kinds import Related
+from bonny_dev.operator_checks import check_operator
 
 POD = Kind("v1", "Pod")
 V_co = TypeVar("V_co", covariant=True)
@@ -206,8 +207,8 @@ def test_a_controller_whose_field_manager_the_api_server_would_refuse_is_refused
     class Widgets(Controller[Widget]):
         async def reconcile(self, axn: Axn[Any]) -> None: ...
 
-    def operator() -> Operator:
-        return Operator(name="o" * 60, group="example.com", controllers=[Widgets])
+    def operator() -> None:
+        check_operator(Operator(name="o" * 60, group="example.com", controllers=[Widgets]))
 
     Widgets.__name__ = "W" * 67
     operator()
@@ -226,8 +227,8 @@ def test_a_controller_without_a_handler_is_refused_unless_its_steps_may_be_all()
 
     def step(axn: Axn[Any]) -> None: ...
 
-    def operator(controller: type[Controller[Any]], **options: Any) -> Operator:
-        return Operator(name="o", group="example.com", controllers=[controller], **options)
+    def operator(controller: type[Controller[Any]], **options: Any) -> None:
+        check_operator(Operator(name="o", group="example.com", controllers=[controller], **options))
 
     with pytest.raises(OptionError, match=r"Widgets has no handler: define reconcile\(self, axn\), or add"):
         operator(Widgets)
@@ -306,7 +307,7 @@ def test_a_controller_of_several_versions_works_with_the_hub() -> None:
     with pytest.raises(
         OptionError, match=rf"Widgets handles Widget v1, but its hub is v2: import Widget from {__name__}, or move"
     ):
-        Operator(name="o", group="example.com", controllers=[Widgets], crds=[Hub])
+        check_operator(Operator(name="o", group="example.com", controllers=[Widgets], crds=[Hub]))
 
 
 def test_a_controller_that_is_given_twice_is_served_once() -> None:

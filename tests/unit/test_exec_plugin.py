@@ -13,12 +13,19 @@ from typing import Any
 import pytest
 import yaml
 
-from bonny.client import exec_plugin
 from bonny.client.config import Kubeconfig
 from bonny.errors import UsageError
+from bonny_dev import exec_plugin
+from tests.support.installed import entry_points_in
 
 V1 = "client.authentication.k8s.io/v1"
 TOKEN = {"token": "hunter2"}
+
+
+@pytest.fixture(autouse=True)
+def tools(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The developer tools are installed."""
+    monkeypatch.syspath_prepend(entry_points_in(tmp_path_factory.mktemp("tools")))
 
 
 def printing(status: dict[str, Any] | None, *, version: str = V1) -> str:
@@ -43,6 +50,21 @@ def kubeconfig(folder: Path, source: str, **settings: Any) -> Kubeconfig:
         "utf-8",
     )
     return Kubeconfig(str(file))
+
+
+async def test_without_the_developer_tools_one_sentence_names_the_user_and_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    cluster = kubeconfig(tmp_path, printing(TOKEN))
+
+    with pytest.raises(UsageError) as caught:
+        await cluster.connect()
+
+    assert str(caught.value) == (
+        f"user 'u' of {cluster.files} has a command (exec), which only the developer tools run: "
+        "use a token or a certificate"
+    )
 
 
 async def test_the_token_that_it_prints_is_used(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from bonny.steps.apply_descendants import ApplyDescendants, prepared
 from bonny.steps.delegate import DelegateToController
 from bonny.steps.finalizer import Finalizer
 from bonny_dev import testing
+from bonny_dev.operator_checks import check_operator
 from tests.support.steps import Script
 from tests.support.tokens import token_of
 from tests.support.widget import Widget, widget
@@ -464,7 +465,7 @@ def test_a_controller_of_nothing_and_two_of_one_kind_are_refused() -> None:
     with pytest.raises(OptionError, match="Nothing handles nothing"):
         Operator(name="op", group="example.com", controllers=[Nothing])
     with pytest.raises(OptionError, match="One and Two both handle Widget"):
-        Operator(name="op", group="example.com", controllers=[One, Two])
+        check_operator(Operator(name="op", group="example.com", controllers=[One, Two]))
 
 
 def test_a_finalize_that_no_step_calls_is_refused() -> None:
@@ -474,9 +475,9 @@ def test_a_finalize_that_no_step_calls_is_refused() -> None:
         async def finalize(self, axn: Axn[Widget]) -> None: ...
 
     with pytest.raises(OptionError, match=r"no step of op calls Cleaning.finalize: put Finalizer\(\) in `steps`"):
-        Operator(name="op", group="example.com", controllers=[Cleaning], steps=[DelegateToController()])
+        check_operator(Operator(name="op", group="example.com", controllers=[Cleaning], steps=[DelegateToController()]))
     own = Cleaning.configured(steps=(Finalizer(),))
-    assert Operator(name="op", group="example.com", controllers=[own], steps=[DelegateToController()]).controllers
+    check_operator(Operator(name="op", group="example.com", controllers=[own], steps=[DelegateToController()]))
 
 
 def test_discover_finds_what_modules_define_and_not_what_they_import(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from bonny import Axn, Controller, Kind, Operator, Reconciler, Resource, Watcher
+from bonny import sessions as lifespans
 from bonny.client.config import Connection
 from bonny.errors import OptionError, UsageError
 from bonny.lifespan import HasLifespan
-from bonny.run import lifespans
 from bonny.run.config import Config
 from bonny.run.process import Process
 from bonny.scheduler import Scheduler

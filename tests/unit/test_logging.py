@@ -18,10 +18,11 @@ import pytest
 from bonny.calling import call
 from bonny.core.queue import Reason
 from bonny.errors import OptionError
+from bonny.extras import of_tools
 from bonny.kinds import Kind
 from bonny.resource import Key
 from bonny.telemetry import logging as ours
-from bonny.telemetry.logging import Form, about, configure, installed_console
+from bonny.telemetry.logging import Form, about, configure
 from bonny_dev.console_log import SCHEDULER, WORKER, console
 from bonny_dev.wheel import contents, pack
 
@@ -361,11 +362,11 @@ def test_many_short_texts_are_logged_whole(lines: Any) -> None:
 def test_the_console_format_is_found_where_the_developer_tools_are_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert installed_console() is None, "here the tools are sources beside the runtime"
+    assert of_tools("console") is None, "here the tools are sources beside the runtime"
     runtime = Path(ours.__file__).parents[2]
     name, data = pack(contents(runtime / "bonny_dev"), contents(runtime / "bonny"))
     (tmp_path / name).write_bytes(data)
     with zipfile.ZipFile(tmp_path / name) as wheel:
         wheel.extractall(tmp_path, [each for each in wheel.namelist() if ".dist-info/" in each])
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert installed_console() is console
+    assert of_tools("console") is console

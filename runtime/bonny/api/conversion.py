@@ -2,7 +2,6 @@
 
 You need it to write such a function; `bonny_dev.testing.round_trip` tests it.
 You do not need it while the fields are the same: the API server then copies objects unchanged, and calls no function.
-Elsewhere: the answers to the API server, which lose nothing (`bonny.webhooks.conversion`).
 
 A version other than the hub has two plain functions, objects in and objects out:
 

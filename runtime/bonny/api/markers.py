@@ -2,8 +2,7 @@
 
 You need it for fields whose content is not described (`Annotated[dict[str, Any], PreserveUnknown()]`), for the merge
 of lists and mappings that several field managers apply, and for objects that Kubernetes defines.
-You do not need it for limits and patterns: use `Field(ge=1, max_length=10, pattern=...)`.
-Elsewhere: conditions over several fields (`rules`), types with a wire form of their own (`values`).
+For limits and patterns, use `Field(ge=1, max_length=10, pattern=...)`.
 """
 
 from __future__ import annotations

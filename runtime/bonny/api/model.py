@@ -1,8 +1,6 @@
 """Model: the pydantic base class of everything that has a schema.
 
 You need it for nested objects (`class Port(Model)`). `Spec` and `Status` are models, too.
-You do not need it to declare a kind: see `bonny.api.version`.
-Elsewhere: objects read with a model (`reading`), the schema made from a model (`bonny_dev.crd.schema`).
 
 - Attributes are snake_case in Python and camelCase on the wire (`max_size` is `maxSize`). Another wire name is written
   `cluster_ip: Annotated[str | None, Field(alias="clusterIP")] = None`; with `= Field(alias=...)` type checkers take the

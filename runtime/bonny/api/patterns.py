@@ -1,7 +1,5 @@
 """Patterns: makes models match text as the API server does.
 
-Internal: `Model` calls `match_as_the_server` for its own fields; `bonny_dev.crd.validation` matches with `compiled`.
-
 The API server matches with Go's regexp, pydantic with Rust's regex. They differ in `\\d`, `\\s` and `\\w`, which are
 ASCII in Go and Unicode in Rust. The schema keeps a pattern as it was written; the model gets a translation.
 """

@@ -1,8 +1,5 @@
 """Reading: typed values from the parts of an object, by the rules of the API server.
 
-You need it to turn a stored object into a `Spec` or `Status`.
-You do not need it in handlers: `axn.spec` is typed.
-
 The model reads every object that the API server accepts: types are strict, enumerations and times are strings, and null
 means absent unless the field is nullable.
 """
@@ -25,8 +22,8 @@ from ..resource import printable
 from .stored import as_stored, types_of
 
 M = TypeVar("M", bound=BaseModel)
-# A list of 1 MiB with wrong items, or a long key around wrong values, makes errors of hundreds of MiB. Of larger parts,
-# only the first error in each list or mapping is collected.
+# A list of 1 MiB with wrong items makes errors of hundreds of MiB. Of larger parts, only the first error in each list
+# or mapping is collected.
 LARGE_BYTES: Final = 16 * 1024
 _MANY: Final = ("list", "dict", "set", "frozenset", "tuple")
 # A text with more errors than these fits no status and no log.

@@ -1,26 +1,31 @@
 """Spec and Status: the two halves of an object, and the parts of a status that all kinds share.
 
-You need it to declare the desired state (`Spec`) and the observed state (`Status` with its mixins).
-You do not need it for nested objects: derive those from `bonny.api.model.Model`.
+Nested objects are derived from `bonny.api.model.Model`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
 from ..errors import InvalidObject, OptionError
+from ..resource import Resource
 from .markers import ListMap
 from .model import Model
-from .reading import unknown
+from .reading import read, unknown
+from .stored import as_stored, types_of
 from .values import Int64
 
 # A qualified name, as meta/v1 Condition has it.
 _CONDITION_TYPE: Final = (
     r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
 )
+
+# `Axn.set_condition` and the runtime write them, each entry by rules of its own.
+_NOT_BY_FIELD: Final = frozenset(("conditions", "observed_generation"))
 
 
 class Spec(Model):
@@ -94,3 +99,15 @@ class WithObservedGeneration(Model):
 
     observed_generation: Annotated[Int64, Field(ge=0)] | None = None
     """The last reconciled metadata.generation."""
+
+
+def change_by(status: Status) -> Callable[[Resource], Resource]:
+    """The change that sets the fields that were given to `status`; a field that was given None is removed.
+
+    Raises: `InvalidObject` with the fields that do not fit, never their content.
+    """
+    given = status.model_dump(mode="json", exclude_unset=True, exclude=set(_NOT_BY_FIELD), warnings=False)
+    stored = as_stored(given, types_of(type(status)), prune=False)
+    read(type(status), stored, where="status")
+    fields = {name: stored[name] for name in given if name in stored}
+    return lambda before: {name: value for name, value in before.items() if name not in given} | fields

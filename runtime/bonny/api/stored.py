@@ -1,8 +1,5 @@
 """Stored: the form in which the API server stores a value: without nulls and unknown fields, with defaults.
 
-Internal: `reading` and `writing` use it, and webhooks.
-Elsewhere: schemas of definitions, and whether a value fits one (`bonny_dev.crd`).
-
 `as_stored` follows apiextensions-apiserver step by step. It takes the schema of a definition, or the result
 of `types_of`: the keywords that decide about the stored form, of any model.
 """
@@ -132,10 +129,7 @@ def _types(node: Resource, definitions: Mapping[str, Resource], inside: tuple[st
 
 
 def expanded(node: Any, table: Mapping[str, Mapping[str, Any]]) -> Any:
-    """A copy of a schema, or of the name of a built-in type, with the schemas in `table` in place of such names.
-
-    In `types_of`, built-in types are names: only conversions look into them.
-    """
+    """A copy of a schema, or of the name of a built-in type, with the schemas in `table` in place of such names."""
     if isinstance(node, str):
         api_version, _, name = node.rpartition("/")
         return expanded(table[api_version][name], table)

@@ -2,7 +2,6 @@
 
 You need it to declare an API: its names, its typed spec and status, its columns in `kubectl get`.
 You do not need it to reconcile kinds that you did not define: use `bonny.kinds.Kind`.
-Elsewhere: schemas, CustomResourceDefinitions, checks of names, and of objects without a server (`bonny_dev.crd`).
 
     class Widget(Version):
         \"\"\"A thing of some size.\"\"\"

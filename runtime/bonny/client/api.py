@@ -48,13 +48,12 @@ log = logging.getLogger("bonny.client.api")
 
 # The API server's own limit for non-watch requests is 60 s; half of it frees the worker sooner.
 REQUEST_SECONDS: Final = 30.0
-# Requests at a time; each is a connection of about 120 KiB. More than the reconciles of one controller send (16 each),
-# so that one whose writes hang leaves room for others.
+# Requests at a time, each a connection of about 120 KiB: a controller whose writes hang leaves room for others.
 IN_FLIGHT: Final = 200
 # A broken connection recovers within moments, or takes longer than a handler should wait.
 CREATE_TRIES: Final = 3
 CREATE_SECONDS: Final = 0.5
-# After a certificate was not trusted, the authority is read again. That may run a plugin, so not more often than this.
+# After a certificate was not trusted, the authority is read again, not more often than this.
 DISTRUSTED_SECONDS: Final = 10.0
 # The server's constant advice under overload is 1 s (apiserver, priority and fairness).
 THROTTLED_SECONDS: Final = 1.0
@@ -69,7 +68,7 @@ OF_NAMES: Final = re.compile(
 )
 WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
-# Not printable in YAML, or a line break there (YAML 1.2, sections 5.1 and 5.4); ordinary characters in JSON.
+# Not printable in YAML, or a line break there (YAML 1.2, sections 5.1 and 5.4).
 UNLIKE_JSON: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 APPLY: Final = "application/apply-patch+yaml"
@@ -103,10 +102,7 @@ def path_of(kind: Kind, namespace: str | None = None, name: str = "", subresourc
 
 
 def _check_name(verb: str, kind: Kind, key: Key, subresource: str = "") -> None:
-    """Refuse a name or namespace that cannot be one: an empty name would stand for all objects of the kind.
-
-    Raises: `OptionError`.
-    """
+    """Raises: `OptionError` for what cannot be a name: an empty one would stand for all objects of the kind."""
     optional = (("namespace", key.namespace), ("subresource", subresource))
     for noun, text in (("name", key.name), *(each for each in optional if each[1])):
         if not is_object_name(text):
@@ -458,7 +454,7 @@ def was_made(live: Resource, sent: Mapping[str, Any]) -> bool:
 
 
 def _as_yaml(resource: Mapping[str, Any]) -> bytes:
-    """JSON that is also valid YAML, as apply needs it: YAML refuses or changes some characters that JSON allows."""
+    """JSON that is also valid YAML, which refuses or changes some characters."""
     encoded = msgspec.json.encode(resource)
     if encoded.isascii() and b"\x7f" not in encoded:
         return encoded

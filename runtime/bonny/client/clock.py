@@ -1,7 +1,6 @@
-"""Clock: a monotonic clock that also runs while the machine is suspended, for deadlines of writes; the time of day; a
-pause that an event ends.
+"""Clock: monotonic also while the machine is suspended, for deadlines of writes; the time of day; a pause.
 
-You need `clock` for the lease and for writes within its term. For durations and waits `time.monotonic` is enough.
+`clock` is for the lease and writes within its term. For durations and waits `time.monotonic` is enough.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """Config: address of the API server, our credentials, and its certificate authority.
 
 The only module that imports the official client, and only for kubeconfig files: its loader supports OIDC, merged files
-and inline certificates. In a pod the mounted files are read directly, which saves a heavy import.
+and inline certificates.
 
 Order, as in controller-runtime: an explicit kubeconfig, $KUBECONFIG, the pod's ServiceAccount, ~/.kube/config.
 """
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 from collections.abc import Mapping
@@ -17,8 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from ..errors import UsageError
-from .exec_plugin import run_plugin
-from .proxy import environment_proxy, usable_proxy
+from ..extras import is_present, load, of_tools
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 # Same as client-go: the kubelet replaces a token at 80 % of its lifetime, and the old one stays valid for a while.
@@ -80,7 +78,7 @@ class InCluster:
             server=self.server,
             authorization=f"Bearer {token}",
             ca_file=str(self.folder / "ca.crt"),
-            proxy=environment_proxy(self.server, os.environ),
+            proxy=_proxy(self.server),
             max_age=TOKEN_FILE_SECONDS,
         )
 
@@ -137,13 +135,14 @@ class Kubeconfig:
                 f"{label} impersonates another user (as), which is not supported: use the other user's credentials"
             )
         if plugin := user.pop("exec", None):
-            credential = await run_plugin(plugin, folder=folder, user=label)
-            if credential.token:
-                user["token"] = credential.token
-            if credential.client_key_data:
-                user["client-certificate-data"] = base64.b64encode(credential.client_certificate_data.encode())
-                user["client-key-data"] = base64.b64encode(credential.client_key_data.encode())
-            return credential.max_age
+            credentials = of_tools("credentials")
+            if credentials is None:
+                raise UsageError(
+                    f"{label} has a command (exec), which only the developer tools run: use a token or a certificate"
+                )
+            entries, max_age = await credentials(plugin, folder=folder, user=label)
+            user |= entries
+            return float(max_age)
         if user.get("tokenFile"):
             user["token"] = _token(folder / user["tokenFile"], what="tokenFile", advice=f"correct {label}")
             return TOKEN_FILE_SECONDS
@@ -153,7 +152,6 @@ class Kubeconfig:
         """The connection for the official client's Configuration."""
         if not loaded.host:
             raise UsageError(f"{self.source} has no server: add one to its cluster")
-        proxy = loaded.proxy and usable_proxy(loaded.proxy, where=f"the proxy-url of {self.source}")
         return Connection(
             server=loaded.host.rstrip("/"),
             authorization=loaded.api_key.get("BearerToken"),
@@ -162,7 +160,7 @@ class Kubeconfig:
             key_file=loaded.key_file,
             verify=loaded.verify_ssl,
             server_name=loaded.tls_server_name,
-            proxy=proxy or environment_proxy(loaded.host, os.environ),
+            proxy=_proxy(loaded.host, loaded.proxy, where=f"the proxy-url of {self.source}"),
             max_age=max_age,
         )
 
@@ -182,6 +180,18 @@ class Kubeconfig:
             return [context["name"] for context in contexts], current["name"]
         except Exception:  # noqa: BLE001  connecting raises the error
             return [], None
+
+
+def _proxy(server: str, named: str | None = None, *, where: str = "") -> str | None:
+    """The URL of the proxy for `server`: the `named` one, else as the environment says if the extra `proxy` is there.
+
+    Raises: `UsageError` for a URL that cannot be used; `MissingExtra`.
+    """
+    if not named and not is_present("proxy"):
+        return None
+    proxies = load("proxy", what=where)
+    found: str | None = proxies.usable_proxy(named, where=where) if named else None
+    return found or proxies.environment_proxy(server, os.environ)
 
 
 def _token(file: Path, *, what: str, advice: str) -> str:

@@ -129,7 +129,7 @@ _UNFIT: Final = re.compile(
     "failed to (?:create typed patch|convert new) object|etcdserver: request is too large|"
     "rpc error: code = ResourceExhausted desc = trying to send message larger than max"
 )
-# How RBAC refuses a request, from the first word on: a policy and a webhook may write the same words in their texts.
+# How RBAC refuses a request, from the first word on: texts of policies and webhooks may have the same words.
 _DENIED: Final = re.compile(
     r'(?:[^\s"]+ (?:"[^\s"]+" )?is forbidden: )?User "[^"]+" cannot (\w+) resource "([^\s"]+)" in API group '
     r'"([\w.-]*)"(?: in the namespace "[^\s"]+"| at the cluster scope)?',

@@ -1,7 +1,6 @@
 """Pages: reads all objects of a kind page by page.
 
-You need it to iterate over a kind of any size: memory holds one page.
-You do not need it to watch a kind: a stream lists and watches. `Client.list` collects all objects.
+You need it to iterate over a kind of any size: memory holds one page. `Client.list` collects all objects.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Transport: bytes to and from one server over HTTP/1.1. It knows nothing of Kubernetes.
 
-Three methods, and errors that are sentences. Below it, `http` makes connections and reads answers, and `certificates`
-follows the files of certificates. Another transport can replace this one: `tests/conformance` says what it must do.
+Below it, `http` makes connections and reads answers, and `certificates` follows the files of certificates. Another
+transport can replace it.
 
 Guarantees: a write is never sent twice. A GET is sent once more when a connection from the pool turns out to be closed.
 Number and kind of connections have no limit. Nothing is sent after its deadline.
@@ -55,7 +55,7 @@ class Transport:
     """Connections to one server. Create it within a running event loop."""
 
     def __init__(self, *, user_agent: str) -> None:
-        # The server pretty-prints for the User-Agents of curl and browsers; and its logs should show the client.
+        # The server pretty-prints for the User-Agents of curl and browsers.
         self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._certificates = Certificates()

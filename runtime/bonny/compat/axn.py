@@ -51,7 +51,7 @@ class Axn(Reconcile[V_co]):
     _before_apply_status: list[BeforeApplyStatus] = field(init=False, default_factory=list)
     _before_emit_event: list[BeforeEmitEvent] = field(init=False, default_factory=list)
 
-    # --- the object and the reason ------------------------------------------------------------------------------------
+    # --- the object and the reason ---
 
     @property
     def operator(self) -> str:
@@ -72,7 +72,7 @@ class Axn(Reconcile[V_co]):
         """(namespace/name, apiVersion, Kind/action), for logs."""
         return str(self.key), self.kind.api_version, f"{self.kind.kind}/{self.action}"
 
-    # --- sending early ------------------------------------------------------------------------------------------------
+    # --- sending early ---
 
     async def apply_descendants(self, *, create_events: bool = True) -> None:
         """Apply the registered descendants now instead of after the handler (step `ApplyDescendants`).
@@ -115,7 +115,7 @@ class Axn(Reconcile[V_co]):
         self._may_change("events")
         self._events.clear()
 
-    # --- hooks --------------------------------------------------------------------------------------------------------
+    # --- hooks ---
 
     def register_before_apply_descendants(self, hook: BeforeApplyDescendants) -> None:
         """Call `hook(descendants, axn)` before they are applied; its result is applied instead.
@@ -141,7 +141,7 @@ class Axn(Reconcile[V_co]):
         check_plain(hook)
         self._at_end.append(hook)
 
-    # --- where the pipeline asks --------------------------------------------------------------------------------------
+    # --- where the pipeline asks ---
 
     @property
     def changes_status(self) -> bool:

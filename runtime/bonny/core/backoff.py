@@ -1,7 +1,6 @@
 """Backoff: how long to wait after the n-th failure in a row.
 
 You need it wherever something is tried again: a stream, a key.
-Elsewhere: who counts the failures (`watch`, `queue`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Conditions: the entries of `status.conditions`, as meta/v1 defines them.
 
-You need it in steps that write conditions of their own.
-You do not need it in handlers: `axn.set_condition`.
+You need it in steps that write conditions of their own, not in handlers (`axn.set_condition`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Server-side apply records for each manager the paths that it set (`fieldsV1`): `f:name` for a field, `k:{...}` for an
 item of a keyed list, `v:...` for an item of a set, `.` for the value itself. `project` reduces an object to these.
-You need it to compare a live object with what we applied, and to find what we wrote into a status.
 Source: structured-merge-diff, fieldpath serialisation.
 """
 
@@ -76,10 +75,8 @@ def project(value: Any, fields: Mapping[str, Any]) -> Any:
 
 
 def _selected(items: list[Any], elements: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The path elements that select an item by key fields, by value or by index, each with its item.
-
-    In the order of the list, so that applied and live values can be compared. Each item is looked up once. Other path
-    elements come from an older schema in which this was not a list.
+    """The path elements that select an item by key fields, by value or by index, each with its item, in the order of
+    the list. Other path elements come from an older schema in which this was not a list.
     """
     selectors: dict[str, dict[bytes, str]] = {"k": {}, "v": {}, "i": {}}
     keys: set[str] = set()
@@ -115,7 +112,7 @@ def _same_types(one: Any, other: Any) -> bool:
 def overridden(wanted: Any, live: Any, fields: Mapping[str, Any], path: str = "") -> Iterator[str]:
     """The paths among `fields` where `live` differs from `wanted`; paths that `wanted` lacks are left out.
 
-    List items are shown as `[]`: their keys would quote the object. Linear in the size of the arguments.
+    List items are shown as `[]`: their keys would quote the object.
     """
     children = {name: sub for name, sub in fields.items() if name != "."}
     if not children and wanted != live:

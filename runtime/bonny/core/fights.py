@@ -1,15 +1,11 @@
 """Fights: how long to wait before correcting an object again that another writer keeps changing back.
 
-You need it for writes that another writer may undo at once: to a child, to a finalizer.
-You do not need it after errors: `backoff`.
 
 Rules, each with a test of its name in tests/unit/core/test_fights.py:
 - The first 5 corrections of a subject in a row are made at once, as for a person who edits a child.
 - Each further one waits after the one before: 1 s, doubling to 60 s. One writer costs a request a minute at most.
 - A row ends when the subject was left alone for 10 s after its wait: the next correction is made at once again.
 - Only subjects corrected within the last 70 s are remembered.
-
-Kubernetes does the same where its own controllers write a status against each other (kubernetes/kubernetes#99935).
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ..errors import BonnyError
 
-# etcd refuses objects over 1.5 MiB and the API server over 2 MiB (3 MiB of request); a JSON encoding can be longer than
-# what is stored. 16 MiB is far above both, and still ends a stream that never sends a line break.
+# etcd refuses objects over 1.5 MiB and the API server over 2 MiB. 16 MiB is far above both, and still ends a stream
+# that never sends a line break.
 LONGEST_LINE = 16 * 1024 * 1024
 
 

@@ -1,7 +1,6 @@
 """Handled: the state of an object for comparison: equal means that no reconcile is needed.
 
-You need it to distinguish a change that counts from bookkeeping of the server.
-Elsewhere: what else is remembered of an object (`records`).
+It distinguishes a change that counts from bookkeeping of the server.
 """
 
 from __future__ import annotations

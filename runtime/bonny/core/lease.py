@@ -43,10 +43,9 @@ from msgspec.structs import replace
 from ..errors import OptionError
 
 NEVER: Final = float("-inf")
-# client-go writes this duration with the empty holder: the API server requires more than 0. A holder that was removed
-# by hand leaves the longer duration behind, so the two cases can be distinguished.
+# As client-go; the API server requires more than 0. A holder that was removed by hand leaves a longer duration behind.
 RELEASED_SECONDS: Final = 1
-# Waits are shortened by up to this fraction, so that replicas that started together do not ask together for ever.
+# Waits are shortened by up to this fraction, so that replicas do not ask together for ever.
 JITTER: Final = 0.2
 
 
@@ -78,7 +77,7 @@ class LeaseTiming:
 
 
 # Encoded with the names of the API, so that a spec is decoded and encoded as it is.
-class Record(
+class LeaseRecord(
     msgspec.Struct,
     frozen=True,
     rename={
@@ -104,7 +103,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
     identity: str
     timing: LeaseTiming
-    record: Record | None = None
+    record: LeaseRecord | None = None
     """The last one that was read or written."""
 
     since: float = NEVER
@@ -133,15 +132,15 @@ class LeaseTick(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The Lease was read, or is not there: `Record()`."""
+    """The Lease was read, or is not there: `LeaseRecord()`."""
 
-    record: Record
+    record: LeaseRecord
 
 
 class Stored(msgspec.Struct, frozen=True):
     """A write was answered with success. `sent` is when it was begun."""
 
-    record: Record
+    record: LeaseRecord
     sent: float
 
 
@@ -170,7 +169,7 @@ class Write(msgspec.Struct, frozen=True):
     Only if the Lease still has the version of `record`; where that is empty, create it.
     """
 
-    record: Record
+    record: LeaseRecord
     acquires: bool
     """Whether it gets another holder, so that acquireTime is now."""
 
@@ -235,17 +234,17 @@ def _decided(candidate: Candidate, look: float, now: float) -> tuple[Candidate, 
     return candidate, Write(wanted, acquires=not ours, seconds=seconds)
 
 
-def _seen(candidate: Candidate, record: Record, now: float) -> Candidate:
+def _seen(candidate: Candidate, record: LeaseRecord, now: float) -> Candidate:
     since = candidate.since if record == candidate.record else now
     return replace(candidate, record=record, since=since, known=True)
 
 
-def _gone(candidate: Candidate) -> Record:
+def _gone(candidate: Candidate) -> LeaseRecord:
     """A Lease that is not there: free, unless it was there before, when its holder may not know yet."""
     before = candidate.record
     if before is None or not before.version:
-        return before or Record()
-    return Record(duration=max(candidate.timing.lease_duration, before.duration))
+        return before or LeaseRecord()
+    return LeaseRecord(duration=max(candidate.timing.lease_duration, before.duration))
 
 
 def _renewed(candidate: Candidate, sent: float, chance: float) -> Candidate:

@@ -1,6 +1,6 @@
 """Meters: counters and histograms of the hot path, as plain numbers; one observation takes 0.2 us.
 
-You need it to count frequent events. Elsewhere: under which names they are exported (`bonny.run.metrics`).
+You need it to count frequent events; `bonny.run.metrics` names them.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 
 from ..errors import BonnyError, Retry, Terminal
 
-# From a handler that only compares to one that waits for a new machine. Only two or three buckets per decade, because
-# each bucket is a time series per controller.
+# Only two or three buckets per decade: each is a time series per controller.
 BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 
 

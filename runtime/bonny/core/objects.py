@@ -1,7 +1,7 @@
 """Objects as the core sees them: decoded metadata beside undecoded bytes.
 
-Decoding only the metadata costs a fraction of the time and memory of decoding everything: 5 us and 1.9 KiB an object,
-against 30 us and 30 KiB. The rest of an object is decoded when a handler needs it.
+Decoding only the metadata takes 5 us and 1.9 KiB an object, decoding everything 30 us and 30 KiB. The rest of an object
+is decoded when a handler needs it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from ..errors import InvalidObject
 from ..resource import Key
 
-# Errors of decoding. `_lenient` handles deep nesting; a RecursionError that remains comes from events inside of events.
+# Errors of decoding. A RecursionError that `_lenient` leaves comes from events inside of events.
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 # The API server accepts 10,000 levels, and since Python 3.12 decoders do, too. Functions in Python, such as handlers,
 # recurse about 1,000 times, minus the levels of the current stack.
@@ -27,10 +27,10 @@ DEEPEST: Final = 400
 HOLE: Final = b"1e999"
 # A truncated string is a token, too; otherwise its end would be searched for from each quote in it.
 _TOKENS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
-# The text up to a surrogate without its other half, and that surrogate: the API server keeps it in a RawExtension as it
-# was written. The text is taken at once, as a call for each escape takes several times as long.
+# The text up to a surrogate without its other half, which the API server keeps in a RawExtension, and that surrogate.
+# The text is taken at once: a call for each escape takes several times as long.
 _LONE: Final = re.compile(rb"(?is)((?:[^\\]++|\\(?:ud[89ab]..\\ud[c-f]..|(?!ud[89a-f]).))*+)(\\ud[89a-f]..)?")
-# An error that any read can have; after the colon follows the text of the webhook, which may quote the object.
+# After the colon follows the text of the webhook, which may quote the object.
 _CONVERSION: Final = re.compile(r"(conversion webhook for [^:]{1,512} failed): .*", re.DOTALL)
 # A refusal repeats values of megabytes. No reader of errors looks at more than this.
 LONGEST_MESSAGE: Final = 16 * 1024

@@ -1,8 +1,4 @@
-"""Ordering: descendants, and their levels where one comes after another.
-
-You need it to apply level by level, and to delete in the reverse order.
-You do not need it to know whether an object is ready: `bonny.steps.apply_descendants`.
-"""
+"""Ordering: descendants, and their levels where one comes after another."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Own writes: what keys wrote and deleted, until the streams have shown it, and the names that keys follow.
 
-You need it to wake a key for every foreign change and for none of its own, and to let it wait for its own.
-You do not need it for what was written in the end: `records`.
 
 Rules, each with a test of its name in tests/unit/core/test_own_writes.py:
 - An event is own if a write of this key made exactly its version, whether it comes before or after the answer.
@@ -11,8 +9,8 @@ Rules, each with a test of its name in tests/unit/core/test_own_writes.py:
 - A key that waits is parked for at most 5 s. Then it forgets its writes; if they are shown later, they are foreign.
 - A key follows each name that it wants or deletes, whichever object has it.
 
-Versions are used to wait, and to recognise exactly the event of an own write; never to drop older events: events often
-come before the answer to the write, and a foreign change can hide behind our own.
+Versions never serve to drop older events: events often come before the answer to the write, and a foreign change can
+hide behind our own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Work queue: hands each object key to at most one worker at a time.
 
-You need it to feed keys from a new source: a watch, a timer, a webhook.
-You do not need it to write a controller: `Controller` owns its queue.
-Elsewhere: how long to wait after a failure (`backoff`).
+You need it to feed keys from a new source. `Controller` owns its queue.
 
 Rules, each with a test of its name in tests/unit/core/test_queue.py:
 - A key is queued once, however often it is added; its reasons are collected as a set.
@@ -30,7 +28,7 @@ import msgspec
 
 from .backoff import Backoff
 
-# Long enough for a burst of live changes to pass, short enough that a person who waits does not notice.
+# A burst of live changes has passed by then, and a person who waits does not notice.
 AGEING_SECONDS: Final = 10.0
 LIVE_IN_A_ROW: Final = 3
 # After a suspend all timers are due at once; firing them all in one go would block the event loop.

@@ -5,8 +5,6 @@ One `KeyRecord` per key, in memory, and one pure function, `decide`, that says w
 - the object as the last successful reconcile saw and left it (`handled`), and as `Terminal` stopped it;
 - its children as they were applied: equal means no request;
 - tombstones: deleted objects of this name whose `delete` has not succeeded yet.
-
-Elsewhere: what it wrote and no stream has shown yet (`own_writes`).
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from .handled import Handled
 from .objects import Item
 from .queue import Reason
 
-# Upper bound for deletions within the few seconds that a stream can lag.
+# Deletions within the few seconds that a stream can lag.
 REMEMBERED_DELETIONS: Final = 1_000
 OTHERS: Final = frozenset({Reason.CHILD, Reason.RELATED})
 WAKING: Final = OTHERS | {Reason.REQUEUE, Reason.RESYNC}

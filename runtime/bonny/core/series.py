@@ -1,7 +1,6 @@
 """Series: which events are written, which are only counted, and when.
 
-You need it to see when an event that happens again costs a request: what `bonny.events` sends is decided here.
-Elsewhere: what makes two events equal (`events`), how long to wait after a failure (`backoff`).
+It decides what `bonny.events` sends.
 
 Equal events are one series while no more than the window lies between two of them:
 
@@ -10,9 +9,6 @@ Equal events are one series while no more than the window lies between two of th
   final one if the series ended meanwhile. So the count that people read is not older than the window, the server's time
   to live of a running series does not end, and a series that runs for long costs ten requests an hour.
 - A series that is written to the end is forgotten one window after its last occurrence.
-
-client-go (tools/events) has a timer for each half of this: every 30 minutes it writes all series, also ones that did
-not grow, and it writes the last count 6 to 12 minutes after the end.
 
 Only the beginning of a series takes from the budget of its object: repeats are what series make cheap.
 
@@ -34,7 +30,7 @@ BURST: Final = 25
 REFILL_SECONDS: Final = 300.0
 # As many as client-go's caches hold. They take 5 MB, and 10 MB with the longest messages.
 MOST_SERIES: Final = 4096
-# With waits of 2 to 30 s this outlasts a restart of the API server, and not its absence for a night.
+# With waits of 2 to 30 s this outlasts a restart of the API server.
 MOST_TRIES: Final = 8
 
 

@@ -1,7 +1,7 @@
 """Store: the objects of one stream, as the server last showed them.
 
-You need it to read objects that a watch has seen. Keys are (namespace, name); entries keep their UID, so a re-created
-object of the same name is recognised. It is filled by the changes of `watch`; each call returns the real differences.
+Keys are (namespace, name); entries keep their UID, so a re-created object of the same name is recognised. It is filled
+by the changes of `watch`; each call returns the real differences.
 
 Guarantees: an entry goes back to an older version only if a list that is newer than the entry shows that version: then
 the server was restored from a backup. During a list the store keeps the old entries until the sweep.

@@ -22,8 +22,6 @@ Rules worth knowing:
 - Only progress is followed by an immediate request: a page with objects and a new token, a request for a smaller page,
   a watch that moved the version or lasted a second; of such watches ten at once, then one per second. Everything else
   waits.
-- A page is limited in bytes, too: 500 objects may be 1 KB or 1 GB.
-- A list whose tokens expire again and again is replaced by one request for all objects, within its own bound.
 """
 
 from __future__ import annotations
@@ -56,8 +54,7 @@ LIST_PAGE: Final = 500
 # The limit of a page: it is decoded in one step and for a moment in memory three times. An object has at most 3 MiB.
 PAGE_BYTES: Final = 8 * 1024 * 1024
 # The limit of a page of one object, for a server that ignores `limit` and sends everything, and of a request for all
-# objects: about ten thousand objects of 5 KiB, which a pod of 256 MiB survives. Without it a few compressed kilobytes
-# could become gigabytes.
+# objects: about ten thousand objects of 5 KiB, which a pod of 256 MiB survives.
 WHOLE_BYTES: Final = 64 * 1024 * 1024
 # The divisor of the page size while pages are too large. Each try discards a page: 500, 62, 7, 1 are few tries.
 SMALLER: Final = 8
@@ -69,19 +66,18 @@ WATCH_GRACE_SECONDS: Final = 15.0
 DEAF_SECONDS: Final = 150.0
 # client-go calls a watch that ended within a second without any event "very short" and backs off.
 SHORT_WATCH_SECONDS: Final = 1.0
-# A server that ends watches after one event or bookmark each would be asked a thousand times a second.
+# A server that ends each watch after one event would be asked a thousand times a second.
 WATCHES_AT_ONCE: Final = 10
 # client-go's reflector: 0.8 s to 30 s, reset after two quiet minutes.
 WATCH_BACKOFF: Final = Backoff(base=0.8, cap=30.0)
 QUIET_SECONDS: Final = 120.0
-# Upper bound for Retry-After. The API server itself asks for 1 s; a proxy that asks for hours must not stop a stream
-# for longer than the liveness probe accepts (bonny.run.health).
+# Upper bound for Retry-After: a proxy that asks for hours must not stop a stream for longer than the liveness probe
+# accepts (bonny.run.health).
 LONGEST_ADVICE_SECONDS: Final = 120.0
-# Time for the events of a gap: the server sends them all as soon as the watch is open.
+# The server sends the events of a gap as soon as the watch is open.
 CATCH_UP_SECONDS: Final = 1.0
 NEWEST: Final = 2**63
-# A watch or a page that fails this often without any data is replaced by a new list: its version or token may be the
-# reason.
+# A watch or a page that fails this often without any data is replaced by a new list.
 RESUMES_BEFORE_RELIST: Final = 3
 # Lists in a row whose token expired before all objects are requested at once: the server may be too slow for pages.
 EXPIRED_BEFORE_WHOLE: Final = 3
@@ -352,10 +348,8 @@ def start(stream: WatchState, options: WatchOptions, *, distrust: bool = False) 
 
 
 def is_current(stream: WatchState, *, now: float) -> bool:
-    """Whether the store is up to date, apart from events in transit.
-
-    Not during a list, nor in the first moment of a watch that was opened after an error: its first events are from the
-    time without a watch.
+    """Whether the store is up to date, apart from events in transit: not during a list, nor in the first moment of a
+    watch that was opened after an error, whose first events are from the time without one.
     """
     state = stream.state
     if not stream.synced or stream.error is not None or not isinstance(state, Watching):

@@ -1,6 +1,6 @@
 """ReconcileContext: what one reconcile may use of the running operator; steps see it as `axn.context`.
 
-It is the router as seen by one owner: which of its children are shown, which of its writes are under way.
+It is the router as seen by one owner.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ReconcileContext:
     key: Key
     """The owner: the object that is reconciled."""
 
-    record: Callable[[Resource, Event], object]
+    emit: Callable[[Resource, Event], object]
     """Hand an event to the recorder, which sends it when it can. From any thread."""
 
     offline: bool = False
@@ -123,8 +123,7 @@ class ReconcileContext:
         )
 
     def children(self, owner_uid: str) -> list[tuple[Owned, Item]] | None:
-        """The objects with the label of that owner UID; None while a stream of an owned kind is not in sync: then the
-        owner is queued again once all are."""
+        """As `Router.children`, for this owner."""
         return self.router.children(owner_uid, owner=self.key)
 
     def children_of(self, gvk: tuple[str, str], owner_uid: str, *, selector: Selector) -> Objects:

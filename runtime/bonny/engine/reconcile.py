@@ -1,7 +1,7 @@
 """Reconcile: one run for one object, as steps, the worker and tests see it.
 
-You need it in a step that applies, writes or reports. A handler needs only its
-base class, `Axn`: the change, and the desired state that it registers. Here is what it registered, and the outcome.
+A handler needs only its base class, `Axn`: the change, and the desired state that it registers. Here is what it
+registered, and the outcome.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Reconcile(Axn[V_co]):
     emitted: tuple[Event, ...] = ()
     """The events that were handed to the recorder."""
 
-    # --- the object ---------------------------------------------------------------------------------------------------
+    # --- the object ---
 
     @property
     def context(self) -> ReconcileContext:
@@ -139,7 +139,7 @@ class Reconcile(Axn[V_co]):
         self.outdated = self.outdated or len(found) < len(unwanted)
         return found
 
-    # --- the handler --------------------------------------------------------------------------------------------------
+    # --- the handler ---
 
     def give_loop(self, loop: asyncio.AbstractEventLoop | None) -> None:
         """For the pipeline: give the thread of a `def` handler the loop for `call`; None when it has ended."""
@@ -174,7 +174,7 @@ class Reconcile(Axn[V_co]):
         reason = "Paused" if self.paused else "Waiting"
         return self.failure or (None if self.waiting is None else ReconcileFailure(reason, self.waiting))
 
-    # --- the descendants ----------------------------------------------------------------------------------------------
+    # --- the descendants ---
 
     @property
     def descendants(self) -> list[Resource]:
@@ -199,7 +199,7 @@ class Reconcile(Axn[V_co]):
         """`part` of the desired state was sent: changing it from now on raises `AlreadyApplied`."""
         self._sent.add(part)
 
-    # --- the status ---------------------------------------------------------------------------------------------------
+    # --- the status ---
 
     @property
     def status(self) -> Resource:
@@ -225,7 +225,7 @@ class Reconcile(Axn[V_co]):
             status = status if changed is None else changed
         return self.with_own_conditions(keep_transition_times(status, base, self._conditions))
 
-    # --- before something is sent: a subclass may change it -----------------------------------------------------------
+    # --- before something is sent: a subclass may change it ---
 
     def before_apply_descendants(self) -> None:
         """Called before the descendants are applied."""
@@ -242,7 +242,7 @@ class Reconcile(Axn[V_co]):
         """The event to emit in place of `event`."""
         return event
 
-    # --- the end ------------------------------------------------------------------------------------------------------
+    # --- the end ---
 
     @property
     def events(self) -> list[Event]:
@@ -271,7 +271,7 @@ class Reconcile(Axn[V_co]):
         changed = self.unfinished is None and (self.action is Action.DELETE or self._context.wrote)
         if changed or not only_if_changed:
             emitted = self.before_emit_event(event)
-            self._context.record(self.identity, emitted)
+            self._context.emit(self.identity, emitted)
             self.emitted += (emitted,)
 
     @property

@@ -1,8 +1,7 @@
 """Router: turns what the streams of one controller and kind show into queued keys.
 
 It decides which key is queued (the object's own, or that of the owner of a changed child) and with which priority
-(first adds of a list wait behind live changes); whether an event is that of an own write, `core.own_writes` knows. A
-worker then decides what to do about a key from the store and its record, never from the event.
+(first adds of a list wait behind live changes). A worker decides from the store and the record, never from the event.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from .stream import Stream
 
 # How often to check whether the streams are in sync again.
 IN_SYNC_SECONDS: Final = 2.0
-# As controller-runtime's CacheSyncTimeout, after which that gives the controller up. Here reconciles begin; objects of
-# streams that are not in sync count as unknown: nothing is pruned, and a creation asks the server first.
+# As controller-runtime's CacheSyncTimeout. Then reconciles begin; objects of streams that are not in sync count as
+# unknown: nothing is pruned, and a creation asks the server first.
 SETTLE_SECONDS: Final = 120.0
 # Yield to the event loop after this many keys.
 QUEUED_AT_ONCE: Final = 1_000
@@ -143,10 +142,7 @@ class Router:
         self._keys_waiting_for_sync.clear()
 
     async def wait_until_synced(self) -> None:
-        """Return once every stream is in sync or blocked, or `SETTLE_SECONDS` after the first primary stream is.
-
-        So a failing API does not delay the objects of working ones for longer.
-        """
+        """Return once every stream is in sync or blocked, or `SETTLE_SECONDS` after the first primary stream is."""
         waits = {stream: asyncio.ensure_future(stream.wait_until_synced()) for stream in self.streams}
         try:
             await asyncio.wait([waits[stream] for stream in self.primary], return_when=asyncio.FIRST_COMPLETED)

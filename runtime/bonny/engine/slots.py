@@ -1,7 +1,5 @@
 """Slots: tasks that take the keys of one queue, each one key after the other.
 
-You need it to change what wakes a task. `worker` handles one key.
-
 A task for each key would cost 4 us more, 4 % of the CPU of a watch event (docs/decisions/0105). A slot ends when user
 code left something in its task that the next key would find; then another takes its place.
 """
@@ -22,8 +20,7 @@ from ..resource import Key
 from ..telemetry import tracing
 from ..telemetry.logging import about
 
-# Handlers that never wait keep the event loop for this long at a time, all slots together: as long as a large reconcile
-# takes.
+# Handlers that never wait keep the event loop for this long at a time, all slots together.
 TURN_SECONDS: Final = 0.002
 
 log = logging.getLogger("bonny.engine.worker")

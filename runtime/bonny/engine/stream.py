@@ -1,7 +1,6 @@
 """Stream: lists and watches the objects of one kind and keeps them in a store; the I/O around `core.watch`.
 
-You need it to add another consumer of a kind: `subscribe`. Consumers of the same kind, namespace and selectors share
-one stream and one store (`bonny.run.process` sees to that).
+Consumers of the same kind, namespace and selectors share one stream and one store (`bonny.run.streams`).
 
 A stream never ends by itself. After an error it waits and tries again; `error` says why until it works again.
 """
@@ -26,15 +25,14 @@ from ..errors import UsageError
 from ..kinds import Kind, builtin, correction
 from ..telemetry import execute, lifetime
 
-# Errors that need no action: watches end early when a client or the CPU is slow, and resource versions expire.
+# Errors that need no action.
 ORDINARY = (watch.ErrorKind.EXPIRED, watch.ErrorKind.SHORT, watch.ErrorKind.SILENT)
 # Errors that last until a person acts; the rest of the operator does not wait for such a stream.
 BLOCKING = (watch.ErrorKind.FORBIDDEN, watch.ErrorKind.MISSING)
 
 LONGEST_REFUSAL = 64 * 1024
 REFUSAL_SECONDS = 30.0
-# Yield to the event loop after differences have taken this long: a sweep can be as large as the store, and to compare a
-# ConfigMap it has to be decoded.
+# Yield to the event loop after differences have taken this long: a sweep can be as large as the store.
 SECONDS_AT_ONCE = 0.005
 PARTIAL = ("meta.k8s.io/v1", "PartialObjectMetadata")
 

@@ -1,9 +1,6 @@
 """Worker: takes the keys of one controller and kind from the queue and reconciles each through the pipeline.
 
-Of a key it first calls `delete` for each object of this name that is gone; `core.records.decide` says from the object
-and the record of the key what else is to do.
-
-A key leaves the queue only when its reconcile succeeded; after a failure it comes back with exponential backoff.
+Of a key it first calls `delete` for each object of this name that is gone; `core.records.decide` decides the rest.
 """
 
 from __future__ import annotations
@@ -38,10 +35,9 @@ from .reconcile import Reconcile
 from .router import Router, no_worker
 from .slots import Slots
 
-# A delete handler that still fails after an hour is unlikely to ever succeed; that is reported, and it is given up.
+# A delete handler that still fails after an hour is reported, and given up.
 DELETE_SECONDS: Final = 3600.0
-# Upper bound for Retry-After: a proxy, or an external system, that asks for hours must not delay a key for longer than
-# the backoff does.
+# Upper bound for Retry-After: a system that asks for hours must not delay a key for longer than the backoff does.
 LONGEST_ADVICE: Final = 300.0
 # Handlers and requests end by their timeouts; a reconcile that lasts this much longer is stuck.
 STUCK_SECONDS: Final = 120.0
@@ -284,7 +280,7 @@ class Worker:
         # Items of a list have no type, and metadata-only objects have the type PartialObjectMetadata.
         resource: Resource = {**item.decode(), "apiVersion": self.kind.api_version, "kind": self.kind.kind}
         loop = asyncio.get_running_loop()
-        context = self._context(key=key, record=lambda *event: loop.call_soon_threadsafe(self._record, *event))
+        context = self._context(key=key, emit=lambda *event: loop.call_soon_threadsafe(self._record, *event))
         axn: Reconcile[Any] = self._controller.axn_class(
             action=action,
             resource=resource,

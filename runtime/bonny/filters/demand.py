@@ -39,7 +39,7 @@ RESIZE_INFEASIBLE: Final = ("PodResizePending", "Infeasible")
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-# --- the part of a pod that is decoded --------------------------------------------------------------------------------
+# --- the part of a pod that is decoded ---
 
 
 class _PodPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
@@ -128,7 +128,7 @@ _decode_spec: Final = msgspec.json.Decoder(_PodSpec).decode
 _encode: Final = msgspec.json.Encoder().encode
 
 
-# --- the compiled demand ----------------------------------------------------------------------------------------------
+# --- the compiled demand ---
 
 
 class Term(_PodPart, frozen=True):

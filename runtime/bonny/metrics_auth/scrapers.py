@@ -3,9 +3,10 @@
 A TokenReview says whose token it is, and a SubjectAccessReview whether that user may `get` /metrics: as for
 controller-runtime's filter, and for the /metrics of the API server itself.
 
-Guarantees: without a yes to both nothing is shown, also while the API server does not answer. A yes counts for
-`SECONDS`, then it is asked for again. The API server is asked about `NEW_TOKENS` new tokens in a second at most,
-whatever clients send; about a token that was good before, once at a time. Tokens are not kept: only a digest is.
+Guarantees: without a positive answer to both nothing is shown, also while the API server does not answer. A positive
+answer counts for `SECONDS`, then it is requested again. The API server is asked about `NEW_TOKENS` new tokens in a
+second at most, whatever clients send; about a token that was good before, once at a time. Tokens are not kept: only a
+digest is.
 
 RBAC: `metrics_rules`.
 """

@@ -93,7 +93,7 @@ class NamespacesRun(ExtraRun):
     def __str__(self) -> str:
         return "namespaces"
 
-    # --- the stream of namespaces --------------------------------------------------------------------------
+    # --- the stream of namespaces ---
 
     def seen(self, _: Stream, delta: Delta) -> None:
         """A namespace got or lost the labels, or is gone."""
@@ -109,7 +109,7 @@ class NamespacesRun(ExtraRun):
     def restored(self, stream: Stream) -> None:
         """The next list shows the selected ones."""
 
-    # --- joining and leaving ------------------------------------------------------------------------------------------
+    # --- joining and leaving ---
 
     async def run(self) -> None:
         """Let namespaces join and leave until cancelled."""
@@ -191,7 +191,7 @@ class NamespacesRun(ExtraRun):
             return False
         return bool(live["metadata"]["uid"] != member.uid)
 
-    # --- for the probes, the log and the metrics ----------------------------------------------------------------------
+    # --- for the probes, the log and the metrics ---
 
     def started(self) -> dict[str, object]:
         return {"watches": f"namespaces with {self._selector}"}

@@ -33,7 +33,7 @@ PREFIX: Final = "BONNY_"
 EVENT_LOOPS: Final = [name for name in ("uvloop", "asyncio") if find_spec(name)]
 # Up to the last @, because a password may contain one that should have been encoded.
 CREDENTIALS: Final = re.compile(r"^(\w+://)?.*@")
-# The kubelet describes each Service of the namespace by such variables; a Service may be called bonny-something.
+# The kubelet describes each Service of the namespace by such variables, also one called bonny-something.
 SERVICE_LINK: Final = re.compile(
     r"\w+_SERVICE_(HOST|PORT(_\w+)?)=.*|\w+_PORT=\w+://.*|\w+_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=.*"
 )
@@ -106,12 +106,6 @@ INFORMATIVE: Final = {
 
 HONOURED: Final = {
     "KUBECONFIG": "Kubeconfig files, as for kubectl.",
-    "HTTPS_PROXY": "Proxy for an API server with https.",
-    "https_proxy": "HTTPS_PROXY, where that is not set.",
-    "HTTP_PROXY": "Proxy for an API server with http.",
-    "http_proxy": "HTTP_PROXY, where that is not set.",
-    "NO_PROXY": "Hosts and networks that are reached without the proxy.",
-    "no_proxy": "NO_PROXY, where that is not set.",
     "NO_COLOR": "Not empty: no colours in the console format of the log.",
 }
 """Variables of other tools that take effect here."""

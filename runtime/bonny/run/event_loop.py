@@ -1,8 +1,6 @@
 """Event loop: which one runs, the code that blocks it, and handlers that would end it.
 
-You need it once for each process (`bonny.run.process`, `bonny.main`). You do not need it in handlers.
-
-A blocked loop answers no probe, renews no lease and reconciles no object. `LoopMonitor` logs which code blocks it.
+`LoopMonitor` logs which code blocks the loop.
 asyncio lets SystemExit and KeyboardInterrupt of any task end the loop. In tasks that a handler starts, `create_task`
 turns them into errors of the task. Callbacks (`call_soon`, done callbacks) cannot be wrapped; see `bonny.main`.
 
@@ -29,8 +27,7 @@ from ..calling import no_exit
 from ..telemetry.logging import reconcile_id
 
 EXITS: Final = (SystemExit, KeyboardInterrupt)
-# No step of the runtime takes 0.1 s. The lease (15 s) and the liveness probe (3 failures, 20 s apart) end the process
-# after the log line.
+# No step of the runtime takes 0.1 s. The lease (15 s) and the liveness probe end the process after the log line.
 BLOCKED_SECONDS: Final = 3.0
 LOOK_SECONDS: Final = 0.5
 # Modules that wait for the person: of pdb and what is made from it, and of the debuggers of editors.
@@ -90,9 +87,9 @@ class LoopMonitor:
     The line has the fields of `telemetry.logging.about`, so it names controller and object. Nothing is logged or
     counted while that code waits at the prompt of a debugger.
 
-    Each look at the clock counts for `LOOK_SECONDS`, or for the CPU time that this process used since the last look if
-    that is more. So a stopped process, a machine that slept and a CPU that was busy elsewhere are not reported. C code
-    that holds the interpreter's lock is, once it lets this thread run.
+    Each look at the clock counts for `LOOK_SECONDS`, or for the CPU time that this process used since the last one if
+    that is more. So a stopped process, a machine that slept and a busy CPU are not reported. C code that holds the
+    interpreter's lock is, once it lets this thread run.
     """
 
     def __init__(self) -> None:

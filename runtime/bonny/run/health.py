@@ -1,8 +1,8 @@
 """Health: the two probes of a running operator, with reasons.
 
-Liveness is red when a restart would help: a part that should make progress does not. Readiness is red while the
-operator does no work. An error that a restart would not fix (a missing CRD, a missing permission) is listed, and makes
-readiness red only when every stream has one.
+Liveness is red when a restart would help: a part makes no progress. Readiness is red while the operator does no work.
+An error that a restart would not fix (a missing CRD or permission) is listed, and makes readiness red only when every
+stream has one.
 """
 
 from __future__ import annotations

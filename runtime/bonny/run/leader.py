@@ -10,7 +10,7 @@
         ...                                # stop it
         leadership.stood_down()
 
-You need it for work of your own that only the leader may do. You do not need it in handlers: their client is fenced.
+You need it for work of your own that only the leader may do. The client of handlers is fenced already.
 
 Guarantees, as long as the assumptions of `core.lease` hold: a fenced client starts no write outside of a term; and the
 process exits with `EXPIRED_EXIT_CODE` if its work has not stopped when another replica may lead: the loop is blocked, a
@@ -126,7 +126,7 @@ class Leadership:
             self._end_term()
             self._idle.set()
 
-    # --- terms --------------------------------------------------------------------------------------------------------
+    # --- terms ---
 
     def _step(self, event: lease.LeaseInput) -> lease.LeaseCommand:
         self._candidate, command = lease.step(self._candidate, event, now=clock(), chance=random.random())
@@ -157,7 +157,7 @@ class Leadership:
             log.log(level, "no longer leading", extra={"lease": self._name})
             self._watchdog.arm(self._candidate.expires)
 
-    # --- performing ---------------------------------------------------------------------------------------------------
+    # --- performing ---
 
     async def _performed(self, command: lease.LeaseCommand) -> lease.LeaseInput:
         match command:
@@ -182,7 +182,7 @@ class Leadership:
                 record = self._understood(verb, await request)
         except REQUEST_ERRORS as error:
             if verb == "get" and isinstance(error, NotFound):
-                return lease.Found(lease.Record())
+                return lease.Found(lease.LeaseRecord())
             return self._failed(verb, error)
         return lease.Found(record) if verb == "get" else lease.Stored(record, sent)
 
@@ -197,7 +197,7 @@ class Leadership:
             return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": metadata, "spec": spec}
         return {**self._live, "spec": {**self._live.get("spec", {}), **spec}}
 
-    def _understood(self, verb: str, live: Resource) -> lease.Record:
+    def _understood(self, verb: str, live: Resource) -> lease.LeaseRecord:
         """Raises: `msgspec.ValidationError` when `live` is not a Lease."""
         decoded = msgspec.convert(live, _Lease)
         self._live = live
@@ -223,14 +223,13 @@ class _Metadata(msgspec.Struct):
 
 class _Lease(msgspec.Struct):
     metadata: _Metadata
-    spec: lease.Record = lease.Record()
+    spec: lease.LeaseRecord = lease.LeaseRecord()
 
 
 class _Watchdog:
     """A thread that ends the process at a deadline, which `arm` postpones and `disarm` cancels.
 
-    Its last line names controller, object and the code that the event loop runs. The monitor in `run.event_loop`
-    is another thread, because it logs: that may block while the log is not read, and the watchdog must not block.
+    Its last line names controller, object and the code that the event loop runs. It does not log, which may block.
     """
 
     def __init__(self, name: str) -> None:

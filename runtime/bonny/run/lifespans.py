@@ -1,82 +1,29 @@
-"""Lifespans: what the parts of a process keep open, entered at its start and left at its end (`bonny.lifespan`)."""
+"""Lifespans: the base of what enters and leaves lifespans; it does nothing, as for an operator without one."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Collection, Iterable
-from contextlib import AsyncExitStack
-from typing import Final
+from collections.abc import Collection, Iterable
 
-from ..calling import call, report
 from ..lifespan import HasLifespan
-from .supervisor import ended, first_of
-
-# Closing a connection takes milliseconds. It is done while the last events are sent, which takes as long at most.
-LEAVE_SECONDS: Final = 2.0
-
-log = logging.getLogger("bonny.run.lifespans")
 
 
 class Lifespans:
-    """The lifespans of one process."""
+    """The lifespans of one process (`bonny.lifespan`); the extra `lifespan` enters and leaves them."""
+
+    failed = False
+    """Whether one could not be entered, or ended by itself."""
 
     def __init__(self) -> None:
         self.stop = asyncio.Event()
         """Set when one fails."""
 
-        self.failed = False
-        self._begun: list[_Lifespan] = []
-
     async def enter(self, parts: Iterable[HasLifespan]) -> None:
         """Enter the lifespans of `parts`; return when they are, or at a stop."""
-        begun = [_Lifespan(each, self._fail) for each in parts if type(each).lifespan is not HasLifespan.lifespan]
-        self._begun += begun
-        for each in begun:
-            await first_of(self.stop.wait(), each.entered.wait())
 
     async def leave(self, parts: Collection[HasLifespan] | None = None) -> None:
         """Leave the lifespans of `parts`; None for all."""
-        leaving = [each for each in self._begun if parts is None or each.part in parts]
-        self._begun = [each for each in self._begun if each not in leaving]
-        await ended([each.leave() for each in leaving], seconds=LEAVE_SECONDS)
 
-    def waiting(self) -> list[str]:
+    def waiting(self) -> Iterable[str]:
         """The names of the parts whose lifespans are not entered yet."""
-        return [each.name for each in self._begun if not each.entered.is_set()]
-
-    def _fail(self) -> None:
-        self.failed = True
-        self.stop.set()
-
-
-class _Lifespan:
-    """The lifespan of one part, in a task of its own: entered at once, left by `leave`."""
-
-    def __init__(self, part: HasLifespan, fail: Callable[[], None]) -> None:
-        """`fail` is called when it cannot be entered, or ends before `leave`."""
-        self.name = type(part).__name__
-        self.entered, self._leave = asyncio.Event(), asyncio.Event()
-        self.part, self._fail = part, fail
-        self._task = asyncio.create_task(self._run(), name=f"lifespan of {self.name}")
-
-    async def _run(self) -> None:
-        try:
-            async with AsyncExitStack() as opened:
-                # One task enters and leaves it: task groups and timeouts of user code need that.
-                await call(opened.enter_async_context, self.part.lifespan(), seconds=self.part.timeout)
-                self.entered.set()
-                await self._leave.wait()
-        except Exception as error:  # noqa: BLE001  it ends the operator in order
-            then = "nothing: it was about to end" if self._leave.is_set() else "the operator stops"
-            report(log.error, "a lifespan failed", error, {"part": self.name, "then": then})
-        finally:
-            if not self._leave.is_set():
-                self._fail()
-
-    def leave(self) -> asyncio.Task[None]:
-        """Close it; returns the task to wait for."""
-        self._leave.set()
-        if not self.entered.is_set():
-            self._task.cancel()
-        return self._task
+        return ()

@@ -1,10 +1,8 @@
 """Metrics: the values of a running operator under /metrics, read from its parts at the scrape.
 
-Names of controller-runtime, client-go and kube-scheduler mean what they mean there, so that dashboards and alerts made
-for those work; names that begin with `bonny_` have no peer. Every series of a controller and of a stream exists from
-the start, at zero. Labels are names that the operator declares, and closed sets: never names of objects.
-
-The cost of a scrape does not depend on the number of objects.
+Names of controller-runtime, client-go and kube-scheduler mean the same as there; names that begin with `bonny_` have no
+peer. Every series of a controller and of a stream exists from the start, at zero. Labels are names that the operator
+declares, and closed sets: never names of objects.
 """
 
 from __future__ import annotations

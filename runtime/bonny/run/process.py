@@ -21,7 +21,7 @@ from ..core.records import Action
 from ..engine.stream import Stream
 from ..engine.worker import Worker
 from ..events import EventRecorder
-from ..extras import ExtraRun, NamespaceChoice, of_operator
+from ..extras import ExtraRun, NamespaceChoice, load, of_operator
 from ..operator import Operator
 from ..pipeline import Pipeline
 from ..servers.periodic import PeriodicTasks
@@ -35,7 +35,7 @@ from .probes import Pages, Probes, Report
 from .streams import Streams, expire_tombstones, report_first_sync
 from .supervisor import CANCEL_SECONDS, Runnable, Stoppable, Supervised, Term, cancelled, first_of
 
-# The last events are worth at most this part of the pod's grace period; the manifest adds it to the handlers' time.
+# The manifest adds this to the handlers' time in the pod's grace period.
 EVENTS_SECONDS: Final = 2.0
 # Poll this often for the end of handler threads, which send no notification; the lease may be lost by seconds.
 THREAD_SECONDS: Final = 0.05
@@ -56,7 +56,8 @@ class Process:
         self._pages = Pages({"/healthz": self.health, "/readyz": self.readiness}, self.exposition)
         self.probes = Probes(self._pages, config.http_host, config.http_port)
         self.monitor = LoopMonitor()
-        self.lifespans = Lifespans()
+        opened = load("lifespan", what="a lifespan").Lifespans if operator.opened else Lifespans
+        self.lifespans: Lifespans = opened()
         self.term = Term()
         self.own_namespace: str = config.pod_namespace or own_namespace()
         self._namespaces: Namespaces = (None,) if config.watch_namespaces is None else [*config.watch_namespaces]
@@ -152,7 +153,7 @@ class Process:
         await self._finish()
         await leadership.release()
 
-    # --- assembling ---------------------------------------------------------------------------------------------------
+    # --- assembling ---
 
     def _assemble(self, client: Client) -> None:
         operator = self.operator
@@ -191,7 +192,7 @@ class Process:
             stream.on_restore = self._restored
         return servers
 
-    # --- running ------------------------------------------------------------------------------------------------------
+    # --- running ---
 
     def _start(self) -> None:
         """Start the parts that a standby runs, too."""
@@ -257,7 +258,7 @@ class Process:
         running = (*self._lasting.values(), *self.term.parts.values())
         await cancelled([*(part.task for part in running), *self._once], seconds=CANCEL_SECONDS)
 
-    # --- probes -------------------------------------------------------------------------------------------------------
+    # --- probes ---
 
     def health(self) -> Report:
         """The answer of /healthz."""

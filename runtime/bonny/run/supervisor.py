@@ -1,8 +1,7 @@
 """Supervisor: keeps one part of an operator running until it is stopped.
 
 A part has `run` and `stop`. After `stop` it takes no new work, and `run` returns when the work in progress has ended. A
-`run` that is cancelled cancels that work and waits for it, so a task that is not done has work that ignores it. Parts
-without work of users, such as streams, have only `run`.
+`run` that is cancelled cancels that work and waits for it, so a task that is not done has work that ignores it.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any, Final, Protocol
 from ..calling import HANDLER_THREAD
 from ..controller import Restart
 
-# A pause, so that an error that repeats at once does not fill the log.
+# So that an error that repeats at once does not fill the log.
 RESTART_SECONDS: Final = 1.0
 # A task that handles its cancellation ends within milliseconds.
 CANCEL_SECONDS: Final = 1.0

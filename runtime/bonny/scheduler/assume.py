@@ -35,7 +35,7 @@ class AssumeCache(Derived):
         self.pods: defaultdict[str, dict[str, PodView]] = defaultdict(dict)
         """The pods that count, by node and UID: for every known node, and for unknown ones that have pods."""
 
-    # --- changes from the streams -------------------------------------------------------------------------------------
+    # --- changes from the streams ---
 
     def see_node(self, name: str, new: Item | None) -> None:
         """A node was added, changed, or removed (None)."""
@@ -60,7 +60,7 @@ class AssumeCache(Derived):
             del self.pods[node][uid]
             self._count(pod, node, -1)
 
-    # --- decisions of schedulers --------------------------------------------------------------------------------------
+    # --- decisions of schedulers ---
 
     def assume(self, pod: PodView, node: str) -> None:
         """Count the pod on the node from now on."""
@@ -84,7 +84,7 @@ class AssumeCache(Derived):
         if self.assumed_node(uid):
             self.pod_gone(uid)
 
-    # --- reports ------------------------------------------------------------------------------------------------------
+    # --- reports ---
 
     def _count(self, pod: PodView, node: str, sign: int) -> None:
         for count in self.counters:

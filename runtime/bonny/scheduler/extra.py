@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ..errors import OptionError
 from ..extras import Extra, ExtraRun, Needed
-from ..operator import EVENTS, Operator, duplicates
+from ..operator import EVENTS, Operator
 from .scheduler import Scheduler
 
 if TYPE_CHECKING:
@@ -21,11 +20,6 @@ if TYPE_CHECKING:
 
 class Schedulers(Extra):
     """Classes that choose nodes for pods."""
-
-    def check(self, operator: Operator) -> None:
-        # A pod names its scheduler; two schedulers of one name would both bind it.
-        for name, one, other in duplicates((each.name, each) for each in operator.of(Scheduler)):
-            raise OptionError(f"{one.__name__} and {other.__name__} are both called {name!r}: rename one")
 
     def rules(self, operator: Operator, *, namespace: str, deployed: bool) -> Iterator[Needed]:
         for scheduler in operator.of(Scheduler):

@@ -1,7 +1,6 @@
 """Heap: names by rank; a name can get another rank, or be discarded, without a search.
 
-Removing an item from the middle of a heap is slow. So an outdated item stays until it comes up, or until more than half
-of the items are outdated.
+An outdated item stays until it comes up, or until more than half of the items are outdated.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     random.choice(nodes)
     nodes.fitting(pod).best(least_allocated)
 
-A check is a function of pod and node, or filters such as `bonny.filters.fits`. Nodes are decoded when they are read.
+Nodes are decoded when they are read.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from .views import PodView
 # Same as kube-scheduler (podInitialBackoffSeconds, podMaxBackoffSeconds).
 FIRST_WAIT_SECONDS: Final = 1.0
 LONGEST_WAIT_SECONDS: Final = 10.0
-# Same as kube-scheduler (podMaxInUnschedulablePodsDuration): a safety net for changes that did not wake a pod.
+# Same as kube-scheduler (podMaxInUnschedulablePodsDuration).
 PARKED_SECONDS: Final = 300.0
 
 
@@ -150,7 +150,7 @@ class Pending:
         """Properties whose change may let a pod fit. Servers before Kubernetes 1.33 keep no generation."""
         return self._shape(pod), pod.labels, pod.item.meta.generation
 
-    # --- places -------------------------------------------------------------------------------------------------------
+    # --- places ---
 
     def _move(self, entry: PendingPod, state: PodState, *, due: float = 0.0) -> None:
         self._leave(entry)

@@ -1,12 +1,10 @@
 """Scheduler: the base class of schedulers; chooses nodes for the pods that name it in `spec.schedulerName`.
 
-    class CheapNode(Scheduler):
-        name = "cheap-node"
+class CheapNode(Scheduler):
+    name = "cheap-node"
 
-        def select_node_for_pod(self, pod, nodes):
-            return next((node for node in nodes if node.labels.get("cheap") == "true"), None)
-
-Elsewhere: how a scheduler is run (`server`).
+    def select_node_for_pod(self, pod, nodes):
+        return next((node for node in nodes if node.labels.get("cheap") == "true"), None)
 """
 
 from __future__ import annotations
@@ -60,7 +58,7 @@ class Scheduler(Part, HasLifespan):
     client: Client
     """Requests as the operator's identity; set before any method is called."""
 
-    # --- methods to override ------------------------------------------------------------------------------------------
+    # --- methods to override ---
 
     def select_node_for_pod(self, pod: PodView, nodes: Nodes) -> Choice | Awaitable[Choice]:
         """The node for `pod`, or None to let it wait. May be `async`; otherwise it must not block the event loop.

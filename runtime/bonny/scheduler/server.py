@@ -76,7 +76,7 @@ class SchedulerServer:
         """The number of pods without a node by the part of the check that failed; one pod can count for several."""
         return Counter(plugin for entry in self._pending.pods.values() for plugin in entry.plugins if self._running)
 
-    # --- changes from the streams -------------------------------------------------------------------------------------
+    # --- changes from the streams ---
 
     def pod_seen(self, pod: PodView) -> None:
         """A pod was added or changed."""
@@ -104,7 +104,7 @@ class SchedulerServer:
         if item is not None:
             self.pod_seen(PodView(item))
 
-    # --- running ------------------------------------------------------------------------------------------------------
+    # --- running ---
 
     def run(self) -> Coroutine[Any, Any, None]:
         """Schedule until `stop`, then wait for bindings on their way: the next leader has to see them.
@@ -125,7 +125,7 @@ class SchedulerServer:
                 if ready:
                     self._unpark_fitting()
                     await self._decide_some()
-                await self._rest(until=self._pending.next_due() if ready else None)
+                await self._sleep(until=self._pending.next_due() if ready else None)
             if tasks:
                 await asyncio.wait(tasks)
         finally:
@@ -157,7 +157,7 @@ class SchedulerServer:
                     execute(event, {}, {"scheduler": self.scheduler.name, "error": error})
         return ready
 
-    async def _rest(self, *, until: float | None) -> None:
+    async def _sleep(self, *, until: float | None) -> None:
         """Sleep until woken, until a pod is due (`until`), or for `LOOK_SECONDS`."""
         seconds = LOOK_SECONDS
         if until is not None and self.cycle.has_slots:

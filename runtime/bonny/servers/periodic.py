@@ -8,8 +8,8 @@ operator runs.
     PeriodicTask("evictor", evict, arguments=("default",), interval=5.0, jitter=0.1, state=0)
     PeriodicTask("nightly", evict, arguments=("shop",), cron="30 2 * * *", timezone="Europe/Berlin", state=0)
 
-You need it for work that is due by time and not by a change: lifetimes, schedules, polling of external systems.
-You do not need it to reconcile an object again: `axn.requeue_after`.
+You need it for work that is due by time: lifetimes, schedules, polling. To reconcile an object again, use
+`axn.requeue_after`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@
             print(pod["metadata"]["name"])
 
 You need it for work that is due by time: chaos, reports, clean-ups. It keeps no objects in memory.
-You do not need it to react to changes: `Controller`, or `Watcher`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias
+from typing import Any, ClassVar, Generic, TypeAlias
+
+from typing_extensions import TypeVar
 
 from ..api import Version
 from ..api.version import version_in_brackets
@@ -15,14 +17,7 @@ from ..lifespan import HasLifespan
 from ..resource import Resource
 from .periodic import PeriodicTasks
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar
-
-    V = TypeVar("V", bound=Version, default=Any)
-else:
-    from typing import TypeVar
-
-    V = TypeVar("V")
+V = TypeVar("V", bound=Version, default=Any)
 
 Namespaces: TypeAlias = Sequence[str | None]
 

@@ -7,8 +7,7 @@
         async def modify(self, pod: Resource) -> None: ...
         async def delete(self, pod: Resource) -> None: ...
 
-You need it to observe: logs, audits, mirrors outside of the cluster.
-You do not need it to own children or to write a status: `Controller`.
+You need it to observe: logs, audits, mirrors outside of the cluster; not to own children or to write a status.
 """
 
 from __future__ import annotations

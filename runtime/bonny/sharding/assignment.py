@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from ..core import lease
-from ..core.lease import Candidate, LeaseTiming, Record
+from ..core.lease import Candidate, LeaseRecord, LeaseTiming
 
 HASH: Final = "fnv1a64"
 _OFFSET, _PRIME, _ALL = 0xCBF29CE484222325, 0x100000001B3, 0xFFFFFFFFFFFFFFFF
@@ -63,7 +63,7 @@ class View:
         self.leases = [Candidate(identity, timing) for _ in range(buckets)]
         self.members: dict[str, Candidate] = {}
 
-    def saw_bucket(self, bucket: int, record: Record, *, now: float) -> None:
+    def saw_bucket(self, bucket: int, record: LeaseRecord, *, now: float) -> None:
         """The Lease of a bucket was received; an empty record: it is not there."""
         self.leases[bucket] = self._seen(self.leases[bucket], record, now)
 
@@ -73,12 +73,12 @@ class View:
         Where there are others, they were deleted by hand, and their holders may not know yet.
         """
         others = any(each.record is not None for each in self.leases)
-        missing = Record(duration=self._timing.lease_duration) if others else Record()
+        missing = LeaseRecord(duration=self._timing.lease_duration) if others else LeaseRecord()
         for bucket, candidate in enumerate(self.leases):
             if candidate.record is None:
                 self.leases[bucket] = replace(candidate, record=missing, since=now, known=True)
 
-    def saw_member(self, name: str, record: Record, *, now: float) -> None:
+    def saw_member(self, name: str, record: LeaseRecord, *, now: float) -> None:
         """The Lease of a member was received; an empty record: it was deleted."""
         if not record.version:
             self.members.pop(name, None)
@@ -94,7 +94,7 @@ class View:
         others = {name for name, each in self.members.items() if now < _end(each)}
         return sorted(others | {self._member})
 
-    def gone(self, *, now: float) -> dict[str, Record]:
+    def gone(self, *, now: float) -> dict[str, LeaseRecord]:
         """The Leases of members that ended, as they were received."""
         members = {name: each.record for name, each in self.members.items() if now >= _end(each) and each.record}
         return {name: record for name, record in members.items() if name != self._member}
@@ -119,7 +119,7 @@ class View:
         _, command = lease.step(self.candidate(bucket), lease.LeaseTick(), now=now, chance=0.0)
         return isinstance(command, lease.Write)
 
-    def _seen(self, candidate: Candidate, record: Record, now: float) -> Candidate:
+    def _seen(self, candidate: Candidate, record: LeaseRecord, now: float) -> Candidate:
         return lease.step(candidate, lease.Found(record), now=now, chance=0.0)[0]
 
 

@@ -69,7 +69,7 @@ class SharingProcess(Process):
         self.shares = Shares(self.operator, voter, namespace=self.own_namespace, work=self, activity=self._activity)
         return self.shares.shared, self.shares.remaining
 
-    # --- terms of the shared Lease ------------------------------------------------------------------------------------
+    # --- terms of the shared Lease ---
 
     def _begin_term(self) -> None:
         self.term.begin({self.shares: Restart.PERMANENT, **{worker: worker.restart for worker in self.workers}})
@@ -88,7 +88,7 @@ class SharingProcess(Process):
         await super()._finish()
         await self.shares.shared.leave()
 
-    # --- buckets ------------------------------------------------------------------------------------------------------
+    # --- buckets ---
 
     async def show(self, buckets: set[int]) -> None:
         """As `Work.show`: children first, so that no object is reconciled as if it had none."""

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from ..client.api import Client
 from ..client.clock import clock, pause
-from ..core.lease import Record
+from ..core.lease import LeaseRecord
 from ..core.objects import Item
 from ..core.store import Delta, Store
 from ..engine.stream import Stream
@@ -111,7 +111,7 @@ class Shares:
             deadlines=self._deadlines,
         )
         self._view = self._new_view()
-        self._refused: dict[int, tuple[Record | None, float]] = {}
+        self._refused: dict[int, tuple[LeaseRecord | None, float]] = {}
         """Claims that failed: the Lease as the watch had shown it, and the time."""
 
         self._changed = asyncio.Event()
@@ -135,7 +135,7 @@ class Shares:
         """The buckets that this replica may work on."""
         return sorted(bucket for bucket, held in self.held.items() if held.leads)
 
-    # --- running ------------------------------------------------------------------------------------------------------
+    # --- running ---
 
     async def run(self) -> None:
         """Hold a fair share of the buckets until `stop`; buckets that are held then are given back by `end`."""
@@ -206,7 +206,7 @@ class Shares:
             held = self.held[bucket] = Held(term)
             held.task = asyncio.create_task(self._live(bucket, held), name=f"bucket {bucket}")
 
-    # --- one bucket ---------------------------------------------------------------------------------------------------
+    # --- one bucket ---
 
     async def _live(self, bucket: int, held: Held) -> None:
         """The life of a bucket, from its claim on."""
@@ -263,7 +263,7 @@ class Shares:
             for _, held in gained:
                 held.shown = True
 
-    # --- the other Leases ---------------------------------------------------------------------------------------------
+    # --- the other Leases ---
 
     def _new_view(self) -> View:
         return View(self._identity, member=self._member.name, buckets=self.buckets, timing=self._timing)
@@ -284,7 +284,7 @@ class Shares:
     def restored(self, _: Stream) -> None:
         """Nothing: `core.lease` decides by the versions of writes."""
 
-    # --- the own Lease as a member ------------------------------------------------------------------------------------
+    # --- the own Lease as a member ---
 
     async def _stay(self) -> None:
         """Show the other replicas that this one is there: they count it, nothing else follows from it."""
@@ -319,11 +319,11 @@ class Shares:
 
 
 class _Lease(msgspec.Struct):
-    spec: Record = Record()
+    spec: LeaseRecord = LeaseRecord()
 
 
-def _record(item: Item | None) -> Record:
+def _record(item: Item | None) -> LeaseRecord:
     """The content of a Lease; empty for one that is not there."""
     if item is None:
-        return Record()
+        return LeaseRecord()
     return replace(msgspec.json.decode(item.raw, type=_Lease).spec, version=item.meta.resource_version)

@@ -2,8 +2,7 @@
 
 Objects of one level are applied 16 at a time. After a failure the rest of the level is still applied, and the next
 level is not. An object that waits for others is not created, and a change of its wanted fields is not applied. Drift
-is corrected: an object that was applied before as it is registered now is put back. So an unready database neither
-stops the repair of its application, nor lets a new version of the application through before its migration.
+is corrected: an object that was applied before as it is registered now is put back.
 
 No request is sent when the live object already is as wanted:
 

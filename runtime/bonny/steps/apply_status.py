@@ -31,7 +31,7 @@ from ..pipeline import failure_of
 from ..resource import RECONCILE_AT, Resource
 from .live import TRIES, owned_part, read_owner
 
-# kstatus and most tools read these as "all is well"; a handler claims them before its descendants are applied.
+# A handler claims these before its descendants are applied.
 SUMMARIES: Final = ("Ready", "Available")
 # Of the annotation that requests a reconcile; a time has 20 characters.
 LONGEST_REQUEST: Final = 64

@@ -1,8 +1,5 @@
 """Child: one child of the handled object in one reconcile: as it is wanted, as the cluster has it, as it was applied.
 
-You need it in a step that applies or deletes children. You do not need it for the list of registered children and
-their order: the steps have these (`apply_descendants`, `prune_descendants`, `finalizer`).
-
 Each request names the state that it was decided on: a creation is refused where an object of the name exists, a change
 where another object took the name, a deletion where the object changed.
 """
@@ -34,7 +31,7 @@ NO_VERSION: Final = "1"
 CREATED: Final = "Created"
 UPDATED: Final = "Updated"
 HELD: Final = "Held"
-# Their deletion loses data that no new object brings back. Custom resources may hold data, too.
+# Their deletion loses data. Custom resources may hold data, too.
 HOLDS_DATA: Final = frozenset(
     ("PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition", "StatefulSet")
 )
@@ -142,7 +139,7 @@ class Child:
         message = f"{identify(self.wanted)} is changed back each time it is corrected: {by}"
         report_fight(self.axn, message, related=self.wanted)
 
-    # --- comparing ----------------------------------------------------------------------------------------------------
+    # --- comparing ---
 
     async def _see(self, live: Resource) -> None:
         """The object is `live`: look up which of its fields are ours."""
@@ -187,7 +184,7 @@ class Child:
         manager = (metadata.get("labels") or {}).get(MANAGED_BY)
         return f" (it is managed by {manager})" if manager else ""
 
-    # --- writing ------------------------------------------------------------------------------------------------------
+    # --- writing ---
 
     async def _create(self) -> bool:
         """Create it, and return True; if an object of its name exists, see that object, and change nothing.

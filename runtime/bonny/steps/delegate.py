@@ -1,8 +1,7 @@
 """DelegateToController: calls the controller's handler for the action.
 
 `add` and `modify` call `reconcile` unless the controller defines them; `delete` without a handler does nothing. The
-controller's own `steps` run before the handler; a step that halts ends the whole pipeline. The step `Finalizer` calls
-`finalize`.
+controller's own `steps` run before; one that halts ends the whole pipeline. The step `Finalizer` calls `finalize`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Live objects: read from the API server and not from a stream, and our fields of them; many requests at a time.
 
-Destructive steps read here first: the owner may have changed since the handler saw it, and want the child again.
+Destructive steps read here first: the owner may have changed since the handler saw it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from ..resource import Key, Resource
 S = TypeVar("S")
 T = TypeVar("T")
 OwnedPart: TypeAlias = tuple[Mapping[str, Any] | None, Resource]
-# A conflict means that another client wrote within milliseconds; after three in a row the backoff takes over.
+# After three conflicts in a row the backoff takes over.
 TRIES: Final = 3
 # Size of the owned paths from which on they are followed in a thread; below it takes up to 2 ms.
 LARGE_BYTES: Final = 32_768
-# Requests of one reconcile at a time. More keep a server on the same machine no busier, and one that is 20 ms away
-# still answers 800 a second; each is a connection of 120 KiB, and a turn of the event loop works on all its answers.
+# Requests of one reconcile at a time. A server that is 20 ms away still answers 800 a second; each is a connection of
+# 120 KiB.
 AT_ONCE: Final = 16
 # Failed children that a message quotes.
 QUOTED: Final = 3

@@ -1,7 +1,6 @@
 """Events: named moments in the life of an operator, to be counted, timed or logged by listeners.
 
 You need it to feed metrics, traces or alarms of your own: `attach` a listener. You may `execute` events of your own.
-You do not need it to see what happens: the parts log their failures themselves.
 
     attach("slow-runs", "bonny.reconciler.run.finished", remember_the_slowest, config=5.0)
 

@@ -1,7 +1,5 @@
 """Logging: one line of JSON for each event, a constant message with key/values.
 
-Elsewhere: the lines for people, which the developer tools bring (`bonny_dev.console_log`).
-
 Object bodies and tokens never reach a log call. A text of more than 16 Ki characters is logged without its middle.
 Characters that are not printable are logged as escapes: a terminal would obey them, and UTF-8 cannot encode all of
 them. The traceback of an error is written once in an hour: until then, lines about errors of its type that were raised
@@ -22,7 +20,6 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextvars import Context, ContextVar
 from datetime import UTC, datetime
-from importlib.metadata import entry_points
 from typing import Final, TextIO, TypeAlias
 
 import msgspec
@@ -35,9 +32,9 @@ STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asct
 
 # The level debug is for the operator; its libraries log at info or above.
 LIBRARIES: Final = ("aiohttp", "asyncio", "invoke", "kubernetes", "opentelemetry", "urllib3")
-# An error may quote megabytes. The beginning and the end of an error or a traceback say most.
+# An error may quote megabytes.
 LONGEST: Final = 16 * 1024
-# Errors repeat with each retry and each object. An hour later their traceback may be out of reach of the reader.
+# Errors repeat with each retry and each object.
 TRACEBACK_SECONDS: Final = 3600.0
 KNOWN_ERRORS: Final = 100
 # A person at a terminal sees which lines belong together; a log collector needs the fields.
@@ -50,11 +47,6 @@ Form: TypeAlias = Callable[[TextIO], logging.Formatter]
 _MARK: Final = secrets.token_hex(4)
 _numbers: Final = itertools.count(1)
 _handled: ContextVar[tuple[int, Mapping[str, object]] | None] = ContextVar("handled", default=None)
-
-
-def installed_console() -> Form | None:
-    """The console format of the developer tools; None where they are not installed, as in an image."""
-    return next((each.load() for each in entry_points(group="bonny.log_formats", name="console")), None)
 
 
 def about(**fields: object) -> None:

@@ -1,7 +1,7 @@
 """Prometheus: metric families of prometheus-client, made of values that an operator has anyway.
 
-A table of `Row`s says which metrics a sort of subjects has, and how each is read from one of them. Values are read at
-the scrape; this module is imported by the first one, because prometheus-client takes 30 ms to import.
+A table of `Row`s lists the metrics of a sort of subjects. Values are read at the scrape; the first one imports this
+module, because prometheus-client takes 30 ms to import.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Tracing: whether reconciles, their steps and their requests become spans.
 
-You need it to make a span of another part of the runtime: each place that could make one compares `spans` with None.
-You do not need it for spans of your own: use OpenTelemetry's API in a handler, as anywhere.
+Each place that could make a span compares `spans` with None. For spans of your own, use OpenTelemetry's API.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class ServingCertificate:
             await asyncio.sleep(FOLDER_SECONDS)
         await self.stream.run()
 
-    # --- what the stream calls ----------------------------------------------------------------------------------------
+    # --- what the stream calls ---
 
     def seen(self, stream: Stream, delta: Delta) -> None: ...
 
@@ -100,7 +100,7 @@ class ServingCertificate:
         data = next((item.decode().get("data") for item in stream.store), None) or {}
         self._offer(*(b64decode(data.get(key, "")) for key in (CERTIFICATE, KEY)))
 
-    # --- swapping -----------------------------------------------------------------------------------------------------
+    # --- swapping ---
 
     def _choose(self, connection: Any, *_: object) -> None:
         """Give a handshake the newest certificate; `ssl` calls it, also when the client names no host."""

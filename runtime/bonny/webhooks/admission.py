@@ -89,7 +89,7 @@ class Admission(Part, NamesKinds, Generic[V_co]):
     rules: ClassVar[tuple[Resource, ...]] = ()
     """RBAC rules for `review.client`, as a Role writes them; granted where the operator watches. Default: none."""
 
-    # --- your methods -------------------------------------------------------------------------------------------------
+    # --- your methods ---
     # Typed so that both an `async def` and a `def` fit as what overrides them.
 
     def default(self, review: Review[V_co]) -> Awaitable[None] | None:

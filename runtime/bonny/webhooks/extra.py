@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..errors import OptionError
 from ..extras import Extra, ExtraRun, Needed
-from ..operator import Operator, duplicates
+from ..operator import Operator
 from .settings import VARIABLES, WebhookSettings
 
 if TYPE_CHECKING:
@@ -19,15 +18,6 @@ class Webhooks(Extra):
 
     settings = WebhookSettings
     variables = VARIABLES
-
-    def check(self, operator: Operator) -> None:
-        if not operator.uses("webhooks"):
-            return
-        from .admission import Admission
-
-        # Paths carry the name of the class.
-        for name, one, other in duplicates((each.__name__, each) for each in operator.of(Admission)):
-            raise OptionError(f"two admissions are called {name} ({one.__module__}, {other.__module__}): rename one")
 
     def rules(self, operator: Operator, *, namespace: str, deployed: bool) -> Iterator[Needed]:
         if not _is_called(operator):

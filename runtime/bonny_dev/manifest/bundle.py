@@ -22,6 +22,7 @@ from bonny.resource import Resource
 from ..crd.definition import crds
 from ..install import is_object
 from ..naming import check_image
+from ..operator_checks import check_operator
 from ..uses import has_webhooks, selector_of
 from .deploy_checks import check_deploy
 from .deployment import deployment
@@ -57,6 +58,7 @@ def documents(
     Raises: `OptionError` when the declarations do not fit together; `UsageError` for an impossible image, namespace or
     part.
     """
+    check_operator(operator)
     check_deploy(operator.deploy)
     if image is not None:
         check_image(image)

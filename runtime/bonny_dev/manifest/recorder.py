@@ -77,7 +77,7 @@ class PermissionRecorder:
         self.used: set[Permission] = set()
         """Each with the name of the object, where the request has one."""
 
-    # --- recording ----------------------------------------------------------------------------------------------------
+    # --- recording ---
 
     def saw(self, method: str, path: str, query: Mapping[str, str], status: int | str | None) -> None:
         """Note one request: its percent-encoded path, its decoded query, and how it was answered, if it was.
@@ -98,7 +98,7 @@ class PermissionRecorder:
         place = CLUSTER if (info.group, info.resource) == ("", "namespaces") else info.namespace
         self.used.update(Permission(place, info.group, resource, names, verb) for verb in verbs)
 
-    # --- comparing ----------------------------------------------------------------------------------------------------
+    # --- comparing ---
 
     def compared_with_manifest(self, operator: Operator, *, namespace: str = "") -> Comparison:
         """Compare with the permissions in the manifest of `operator` for `namespace` (default: its own name)."""

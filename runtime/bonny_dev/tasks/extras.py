@@ -197,7 +197,7 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
 
 
-# --- who uses them ----------------------------------------------------------------------------------------------------
+# --- who uses them ---
 
 
 def _users(project: Project) -> dict[str, list[str]]:

@@ -187,7 +187,7 @@ def _merged(
     return merged, "conflicts" if f"{MARK} yours".encode() in merged else "merged"
 
 
-# --- files of the repository ------------------------------------------------------------------------------------------
+# --- files of the repository ---
 
 
 def _project(path: Path) -> str:
@@ -207,7 +207,7 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
-# --- versions ---------------------------------------------------------------------------------------------------------
+# --- versions ---
 
 
 def _version(runtime: Path) -> str:
@@ -226,7 +226,7 @@ def _news(changelog: str, *, before: str, after: str) -> str:
     return "".join(section for name, section in zip(names, sections, strict=True) if name == after).rstrip()
 
 
-# --- where it comes from ----------------------------------------------------------------------------------------------
+# --- where it comes from ---
 
 
 @contextmanager

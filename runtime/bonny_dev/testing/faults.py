@@ -68,6 +68,9 @@ class ProxiedRequest:
     body: bytes = b""
     """The object in a POST, whose path does not name it; empty for other requests."""
 
+    manager: str = ""
+    """The field manager of a write, by the rule of the API server: the parameter, or else the name of the client."""
+
     ended: float | None = None
     """Monotonic seconds when its answer, or its connection, ended; None before."""
 
@@ -100,7 +103,7 @@ def is_write(request: ProxiedRequest) -> bool:
     return request.method in ("POST", "PUT", "PATCH", "DELETE") and not request.path.startswith(REVIEWS)
 
 
-# --- faults of a request ----------------------------------------------------------------------------------------------
+# --- faults of a request ---
 
 
 def _nothing() -> None:
@@ -222,7 +225,7 @@ class FaultProxy:
         self._thread: threading.Thread
         self._open: dict[int, tuple[web.Request, ProxiedRequest]] = {}
 
-    # --- used by tests ------------------------------------------------------------------------------------------------
+    # --- used by tests ---
 
     def add(self, fault: Fault) -> Fault:
         """From now on, until its times are over or it is removed; the first one that fits a request applies."""
@@ -245,7 +248,7 @@ class FaultProxy:
         """How many requests there were (since a monotonic time)."""
         return sum(1 for request in list(self.requests) if request.time >= since and on(request))
 
-    # --- life ---------------------------------------------------------------------------------------------------------
+    # --- life ---
 
     def __enter__(self) -> Self:
         started: Future[int] = Future()
@@ -295,10 +298,11 @@ class FaultProxy:
                 await connector.close(abort_ssl=True)
                 await _hung_up(sockets)
 
-    # --- one request --------------------------------------------------------------------------------------------------
+    # --- one request ---
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         seen = ProxiedRequest(request.method, request.path, dict(request.query), time.monotonic())
+        seen.manager = request.query.get("fieldManager") or request.headers.get("User-Agent", "").partition("/")[0]
         self.requests.append(seen)
         self._open[id(request)] = request, seen
         try:

@@ -306,7 +306,7 @@ class _OfflineContext(ReconcileContext):
                 on_status=False,
             ),
             key=key,
-            record=lambda _, event: self.recorded.append(event),
+            emit=lambda _, event: self.recorded.append(event),
             offline=True,
             periodic_tasks=PeriodicTasks(client),
             wrote=True,  # so that success events are emitted, as when something changed

@@ -92,7 +92,7 @@ def verdict(given: list[Answer]) -> Answer:
     return Answer("", State.GOOD, "nothing is wrong")
 
 
-# --- the questions ----------------------------------------------------------------------------------------------------
+# --- the questions ---
 
 
 def _absent(facts: Facts) -> Answer:
@@ -446,7 +446,7 @@ def _permissions(facts: Facts) -> Answer:
     return Answer("permissions", State.GOOD, "none is missing")
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
+# --- words ---
 
 
 def _condition(live: Resource, type_: str) -> Resource | None:

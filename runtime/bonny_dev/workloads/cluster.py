@@ -94,7 +94,7 @@ class Cluster(Woken):
                         await self._changed.wait()
                     await asyncio.sleep(GATHER_SECONDS)
 
-    # --- one round ----------------------------------------------------------------------------------------------------
+    # --- one round ---
 
     async def _round(self, now: datetime) -> float | None:
         """Look at everything once; returns the seconds to the next round that is due without a change."""

@@ -13,11 +13,11 @@ from bonny.core.lease import (
     Found,
     LeaseCommand,
     LeaseInput,
+    LeaseRecord,
     LeaseTick,
     LeaseTiming,
     LeaseWait,
     Read,
-    Record,
     Release,
     Stored,
     Write,
@@ -26,11 +26,13 @@ from bonny.core.lease import (
 from bonny.errors import OptionError
 
 TIMING = LeaseTiming()
-GONE = Found(Record())
+GONE = Found(LeaseRecord())
 
 
-def record(holder: str = "b", *, version: str = "1", duration: int = 15, transitions: int = 0, at: str = "") -> Record:
-    return Record(version, holder, duration, transitions, at)
+def record(
+    holder: str = "b", *, version: str = "1", duration: int = 15, transitions: int = 0, at: str = ""
+) -> LeaseRecord:
+    return LeaseRecord(version, holder, duration, transitions, at)
 
 
 class Told:
@@ -316,7 +318,7 @@ def test_a_leader_makes_a_lease_that_was_deleted_again() -> None:
 
 
 @pytest.mark.parametrize("seen", [record(), record(""), record("", duration=1), record("a")])
-def test_who_saw_a_lease_that_was_deleted_since_waits_for_its_whole_duration(seen: Record) -> None:
+def test_who_saw_a_lease_that_was_deleted_since_waits_for_its_whole_duration(seen: LeaseRecord) -> None:
     told = Told()
     told.tell(Found(seen), Failed())
     told.tell(LeaseTick(), GONE)

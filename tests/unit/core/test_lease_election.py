@@ -26,11 +26,11 @@ from bonny.core.lease import (
     Found,
     LeaseCommand,
     LeaseInput,
+    LeaseRecord,
     LeaseTick,
     LeaseTiming,
     LeaseWait,
     Read,
-    Record,
     Release,
     Stored,
     Write,
@@ -143,7 +143,7 @@ class World:
         self.numbers = count(1)
         self.weather = CALM
         self.faulty_until = self.now + FAULTY_SECONDS
-        self.lease: Record | None = None
+        self.lease: LeaseRecord | None = None
         self.creations = 0
         """How many requests to create it are on their way."""
         self.replicas: list[Replica] = []
@@ -212,14 +212,14 @@ class World:
     def _carried_out(self, command: LeaseCommand, sent: float) -> LeaseInput:
         match command:
             case Read():
-                return Found(self.lease or Record())
+                return Found(self.lease or LeaseRecord())
             case Write(record):
                 if record.version != (self.lease.version if self.lease else ""):
                     return Failed()
                 return Stored(self.write(record), sent)
         raise AssertionError(command)
 
-    def write(self, record: Record) -> Record:
+    def write(self, record: LeaseRecord) -> LeaseRecord:
         number = str(next(self.numbers))
         self.lease = replace(record, version=number, renewed=f"at {number}")
         return self.lease

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bonny.core import lease
-from bonny.core.lease import Candidate, LeaseTiming, Record
+from bonny.core.lease import Candidate, LeaseRecord, LeaseTiming
 from bonny.sharding import Sharding
 from bonny.sharding.assignment import View, bucket_of, fnv1a64, identity_of_all
 
 TIMING: Final = LeaseTiming()
 BUCKETS: Final = 16
-HELD: Final = Record(version="1", holder="other", duration=15, transitions=3, renewed="a")
+HELD: Final = LeaseRecord(version="1", holder="other", duration=15, transitions=3, renewed="a")
 
 
 def view(identity: str = "a", *, buckets: int = BUCKETS) -> View:
@@ -82,7 +82,7 @@ def test_a_released_bucket_is_claimed_at_once_and_a_deleted_one_after_its_durati
     for bucket in range(BUCKETS):
         seen.saw_bucket(bucket, HELD, now=100.0)
     seen.saw_bucket(1, replace(HELD, version="2", holder="", duration=1), now=101.0)
-    seen.saw_bucket(2, Record(), now=101.0)
+    seen.saw_bucket(2, LeaseRecord(), now=101.0)
     assert seen.plan(kept=(), busy=(), now=101.0).claims == [1]
     assert 2 not in seen.plan(kept=(), busy=(), now=115.5).claims
     assert 2 in seen.plan(kept=(), busy=(), now=116.0).claims
@@ -117,7 +117,7 @@ def test_a_member_counts_until_its_sign_of_life_is_late_and_one_that_is_gone_doe
     assert seen.gone(now=5.0) == {"m-dead": HELD}
     seen.saw_member("m-dead", replace(HELD, version="2"), now=6.0)
     assert seen.live(now=20.9) == ["m-a", "m-dead"], "a sign of life counts for the whole duration"
-    seen.saw_member("m-dead", Record(), now=7.0)
+    seen.saw_member("m-dead", LeaseRecord(), now=7.0)
     assert seen.live(now=7.0) == ["m-a"]
     seen.saw_member("m-a", HELD, now=0.0)
     assert seen.gone(now=1_000.0) == {}, "its own Lease is never removed"
@@ -135,10 +135,10 @@ def test_replicas_that_count_otherwise_have_another_name() -> None:
 class Server:
     """Leases of buckets, stored by version; every watcher receives each change after a delay of its own."""
 
-    records: list[Record] = field(default_factory=lambda: [Record()] * BUCKETS)
+    records: list[LeaseRecord] = field(default_factory=lambda: [LeaseRecord()] * BUCKETS)
     version: int = 0
 
-    def write(self, bucket: int, record: Record) -> Record | None:
+    def write(self, bucket: int, record: LeaseRecord) -> LeaseRecord | None:
         """Store it if it names the stored version. Returns: the stored record; None for a conflict."""
         if record.version != self.records[bucket].version:
             return None
@@ -153,7 +153,7 @@ class Replica:
     speed: float
     view: View
     held: dict[int, Candidate] = field(default_factory=dict)
-    pending: list[tuple[float, str, int, Record]] = field(default_factory=list)
+    pending: list[tuple[float, str, int, LeaseRecord]] = field(default_factory=list)
     """What it will receive: when, of what, and the record."""
 
     draining: dict[int, float] = field(default_factory=dict)
@@ -174,7 +174,7 @@ class World:
     def __init__(self, data: random.Random) -> None:
         self.random, self.server, self.now = data, Server(), 0.0
         self.replicas: list[Replica] = []
-        self.members: dict[str, Record] = {}
+        self.members: dict[str, LeaseRecord] = {}
 
     def join(self, name: str) -> None:
         speed = self.random.uniform(0.9, 1.1)
@@ -187,13 +187,13 @@ class World:
             replica.view.saw_member(other, record, now=replica.clock(self.now))
         self.replicas.append(replica)
 
-    def tell(self, what: str, bucket: int, record: Record) -> None:
+    def tell(self, what: str, bucket: int, record: LeaseRecord) -> None:
         for replica in self.replicas:
             earlier = max((at for at, *_ in replica.pending), default=0.0)
             at = max(earlier, self.now + self.random.choice([0.0, 0.1, 0.3, 1.0]))
             replica.pending.append((at, what, bucket, record))
 
-    def write(self, replica: Replica, bucket: int, record: Record) -> None:
+    def write(self, replica: Replica, bucket: int, record: LeaseRecord) -> None:
         sent, stored = self.now, self.server.write(bucket, record)
         if stored is not None:
             self.tell("", bucket, stored)
@@ -276,8 +276,8 @@ def test_no_two_replicas_act_on_a_bucket_and_at_rest_all_buckets_are_shared_even
                     world.join(f"r{number:02d}")
                 case "delete":
                     bucket = data.randrange(BUCKETS)
-                    world.server.records[bucket] = Record()
-                    world.tell("", bucket, Record())
+                    world.server.records[bucket] = LeaseRecord()
+                    world.tell("", bucket, LeaseRecord())
         world.step()
         for bucket in range(BUCKETS):
             assert len(world.owners(bucket)) <= 1, (seed, world.now, bucket)

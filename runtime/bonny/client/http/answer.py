@@ -1,7 +1,5 @@
 """Answer: reads the answers on one connection, one after the other, from bytes. It does no I/O.
 
-You need it to change what counts as a valid answer. `connection` feeds it and decides what a broken answer means.
-
 The C parser of httptools (llhttp) reads the syntax and refuses what is ambiguous: Content-Length beside
 Transfer-Encoding, two lengths, folded headers, bare line feeds. Properties of it that this file works around, each
 tried:

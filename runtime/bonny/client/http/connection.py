@@ -1,8 +1,5 @@
 """Connection: one TCP connection to a server or proxy, with or without TLS, and the exchange that is under way on it.
 
-You need it to change how bytes are sent and received. `answer` reads what arrives, `dial` makes connections, `pool`
-keeps idle ones.
-
 Guarantees: whatever goes wrong ends the connection, without a TLS farewell, for which a stuck peer would be waited for;
 so bytes of a request that was given up are never read as the answer to another one. Nothing is written after its
 deadline.
@@ -20,8 +17,8 @@ from ..errors import AnswerTooLarge
 from .answer import AnswerReader, BadAnswer, Disconnected
 
 READ_BYTES: Final = 64 * 1024
-# A longer request is written in pieces, in several turns of the loop, each time with a look at the deadline: the loop
-# sends everything that it was given, also when the process was frozen meanwhile.
+# A longer request is written in pieces, each time with a look at the deadline: the loop sends everything that it was
+# given, also when the process was frozen meanwhile.
 WRITTEN_BYTES: Final = 64 * 1024
 # While a stream's reader has not taken this much, the server is held back.
 HELD_BYTES: Final = 256 * 1024

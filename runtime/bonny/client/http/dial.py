@@ -1,10 +1,8 @@
 """Dial: makes a connection along a route: the socket, TLS to the proxy, the tunnel, TLS to the server. A pool keeps it
 for later requests.
 
-You need it to change socket options, the choice among addresses, or what a proxy is asked.
-
-Each step starts from a plain socket, so that it can be closed at once in whatever moment a request is cancelled. TLS
-that asyncio opens together with the socket says farewell instead, and waits half a minute for the peer's.
+Each step starts from a plain socket, so that it can be closed at once when a request is cancelled. TLS that asyncio
+opens together with the socket waits half a minute for the peer's farewell.
 """
 
 from __future__ import annotations
@@ -18,17 +16,16 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from ...extras import load
 from ..clock import clock
-from .connection import HttpConnection, WireRequest
+from .connection import HttpConnection
 
 PORTS: Final = {"http": 80, "https": 443}
-# A half-open connection is found after 30 + 3 * 10 s; a watch has its own deadline besides. macOS has another name for
-# the first one.
+# A half-open connection is found after 30 + 3 * 10 s. macOS has another name for the first one.
 KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPALIVE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-# A host may have several addresses, and one of them may lead nowhere. Each but the last is given this time to connect.
+# One of several addresses may lead nowhere. Each but the last has this time to connect.
 NEXT_ADDRESS_SECONDS: Final = 1.0
-# An idle connection is not used when a proxy may be about to close it: a write that crosses the close fails. HAProxy,
-# as distributions configure it, closes after 10 s.
+# A write that crosses the close of an idle connection fails. HAProxy, as distributions configure it, closes after 10 s.
 IDLE_SECONDS: Final = 5.0
 
 
@@ -87,27 +84,13 @@ async def dial(route: Route, buffer: memoryview, *, ends: float) -> HttpConnecti
             await connection.encrypt(context, route.proxy.host)
         if route.server.encrypted and context is not None:
             if route.proxy is not None:
-                await _open_tunnel(connection, route.server, route.proxy, ends)
+                proxies = load("proxy", what="a tunnel")
+                await proxies.open_tunnel(connection, route.server, route.proxy, ends)
             await connection.encrypt(context, route.server_name)
     except BaseException:
         connection.abort()
         raise
     return connection
-
-
-async def _open_tunnel(connection: HttpConnection, server: Address, proxy: Address, ends: float) -> None:
-    """Ask the proxy for a tunnel. Raises: `OSError` when it refuses."""
-    to = f"[{server.host}]:{server.port}" if ":" in server.host else f"{server.host}:{server.port}"
-    lines = [f"CONNECT {to} HTTP/1.1", f"Host: {to}"]
-    if proxy.authorization is not None:
-        lines.append(f"Proxy-Authorization: {proxy.authorization}")
-    answer = connection.answer
-    await connection.send(WireRequest("CONNECT", to, "\r\n".join([*lines, "", ""]).encode(), 0), ends)
-    await connection.until(answer.is_ready, ends)
-    if not 200 <= answer.status < 300:
-        raise OSError(f"{answer.status} {answer.reason.decode('latin-1')}".rstrip())
-    if answer.surplus:
-        raise OSError("its proxy sent something before the tunnel was used")
 
 
 async def _connected(address: Address) -> socket.socket:
@@ -157,12 +140,12 @@ class Pool:
         """Keep `connection` for a later request, or close it if it cannot serve one."""
         if connection.rest():
             self._idle.append((clock(), route, connection))
-            self._timer = self._timer or asyncio.get_running_loop().call_later(IDLE_SECONDS, self._ring)
+            self._timer = self._timer or asyncio.get_running_loop().call_later(IDLE_SECONDS, self._on_timer)
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         """After a burst no request may come that would look for old connections."""
         self._close_old()
-        self._timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._ring) if self._idle else None
+        self._timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._on_timer) if self._idle else None
 
     def _close_old(self) -> None:
         oldest = clock() - IDLE_SECONDS

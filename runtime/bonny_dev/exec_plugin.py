@@ -1,13 +1,15 @@
 """Exec plugin: a command in a kubeconfig that prints credentials, run as kubectl runs it.
 
-The official client continues without credentials when the command fails; here that is an error with the command. Its
-stderr is passed on, as with kubectl: it may ask a person to log in.
+The runtime finds it by its entry point (`bonny.extras.of_tools`): no image has such a command. The official client
+continues without credentials when the command fails; here that is an error with the command. Its stderr is passed on,
+as with kubectl: it may prompt a person for a password.
 Source: client.authentication.k8s.io, ExecCredential.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import sys
@@ -19,7 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ..errors import UsageError
+from bonny.errors import UsageError
 
 # Enough to log in with a browser; a command that hangs must not go unnoticed.
 PLUGIN_SECONDS: Final = 120.0
@@ -51,8 +53,10 @@ class _Printed(msgspec.Struct, rename="camel"):
     status: Credential
 
 
-async def run_plugin(settings: Mapping[str, Any], *, folder: Path, user: str) -> Credential:
+async def credentials(settings: Mapping[str, Any], *, folder: Path, user: str) -> tuple[dict[str, Any], float]:
     """Run the command in a user's `exec` settings; `folder` is the kubeconfig's, `user` is the name for messages.
+
+    Returns: the entries of a user with a token, a certificate or both, and the seconds for which they may be used.
 
     Raises: `UsageError` when it cannot be run, fails, takes longer than 120 s, or prints no credentials.
     """
@@ -82,7 +86,12 @@ async def run_plugin(settings: Mapping[str, Any], *, folder: Path, user: str) ->
             await process.wait()
     if process.returncode:
         raise UsageError(f"{label} failed with exit code {process.returncode}: see its output on stderr")
-    return _credential(printed, version=settings.get("apiVersion"), label=label)
+    found = _credential(printed, version=settings.get("apiVersion"), label=label)
+    entries: dict[str, Any] = {"token": found.token} if found.token else {}
+    if found.client_key_data:
+        entries["client-certificate-data"] = base64.b64encode(found.client_certificate_data.encode())
+        entries["client-key-data"] = base64.b64encode(found.client_key_data.encode())
+    return entries, found.max_age
 
 
 def _credential(printed: bytes, *, version: str | None, label: str) -> Credential:

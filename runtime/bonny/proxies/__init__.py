@@ -1,4 +1,4 @@
-"""Proxy: selects the HTTP proxy for the API server, by the rules of Go's net/http, like kubectl and client-go.
+"""Proxy: the HTTP proxy for the API server, by the rules of Go's net/http, as kubectl and client-go, and its tunnel.
 
 HTTPS_PROXY (HTTP_PROXY for a server without TLS), unless NO_PROXY lists the host: by name, which includes all names
 below it, by address or by network (10.0.0.0/8), each with or without a port, or `*`. Loopback addresses never use one.
@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from ipaddress import ip_address, ip_network
-from typing import Final
 from urllib.parse import urlsplit
 
+from ..client.http.connection import HttpConnection, WireRequest
+from ..client.http.dial import PORTS, Address
 from ..errors import UsageError
-
-PORTS: Final = {"http": 80, "https": 443}
 
 
 def environment_proxy(server: str, environ: Mapping[str, str]) -> str | None:
@@ -55,3 +54,18 @@ def _means(entry: str, host: str) -> bool:
     except ValueError:
         domain = entry.removeprefix("*").removeprefix(".")
         return entry in ("*", host) or (domain != "" and host.endswith(f".{domain}"))
+
+
+async def open_tunnel(connection: HttpConnection, server: Address, proxy: Address, ends: float) -> None:
+    """Ask the proxy for a tunnel. Raises: `OSError` when it refuses."""
+    to = f"[{server.host}]:{server.port}" if ":" in server.host else f"{server.host}:{server.port}"
+    lines = [f"CONNECT {to} HTTP/1.1", f"Host: {to}"]
+    if proxy.authorization is not None:
+        lines.append(f"Proxy-Authorization: {proxy.authorization}")
+    answer = connection.answer
+    await connection.send(WireRequest("CONNECT", to, "\r\n".join([*lines, "", ""]).encode(), 0), ends)
+    await connection.until(answer.is_ready, ends)
+    if not 200 <= answer.status < 300:
+        raise OSError(f"{answer.status} {answer.reason.decode('latin-1')}".rstrip())
+    if answer.surplus:
+        raise OSError("its proxy sent something before the tunnel was used")
