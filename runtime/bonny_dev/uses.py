@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from bonny.extras import MissingExtra
+from bonny.carried import MissingExtra
 from bonny.operator import Operator
 from bonny.resource import Resource
 

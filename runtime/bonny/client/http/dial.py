@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from ...extras import load
+from ...carried import load
 from ..clock import clock
 from .connection import HttpConnection
 
