@@ -19,8 +19,6 @@ import msgspec
 from .errors import UsageError
 
 PACKAGE: Final = Path(__file__).parent
-# `from bonny import scheduler`: only the message of its error names the folder.
-FROM_PACKAGE: Final = re.compile(rf"cannot import name '(\w+)' from '{__package__}'")
 
 
 class MissingExtra(UsageError):
@@ -75,7 +73,8 @@ def load(name: str, *, what: str) -> ModuleType:
 
 def missing(error: ImportError) -> MissingExtra | None:
     """The error to show instead of `error`, if that is the import of an extra that is not present."""
-    found = FROM_PACKAGE.match(str(error))
+    # `from bonny import scheduler`: only the message of its error names the folder.
+    found = re.match(rf"cannot import name '(\w+)' from '{__package__}'", str(error))
     path = f"{__package__}.{found[1]}" if found else error.name or ""
     package, _, rest = path.partition(".")
     folder = rest.partition(".")[0]

@@ -120,7 +120,7 @@ class Operator:
         self.lease: LeaseTiming = lease or LeaseTiming()
         """Times of the leader election. Default: another replica takes over 15 s after the leader died."""
 
-        if not (isinstance(grace, int | float) and 0 <= grace <= LONGEST_GRACE):
+        if not _is_grace(grace):
             raise OptionError(f"grace of operator {name} is {grace!r}: use 0 to {LONGEST_GRACE:.0f} seconds")
         self.grace: float = grace
         """Seconds that running handlers get after SIGTERM. Default 25; the manifest's grace period includes it."""
@@ -202,6 +202,10 @@ def _checked_watch(name: str, watch: object) -> str | tuple[str, ...] | Namespac
         refused = f"watch of operator {name} is {repr(watch)[:60]}"
         raise OptionError(f"{refused}: write 'all', 'namespace' for where it runs, or a list of namespaces")
     return tuple(check_dns_label(each, "namespace to watch") for each in dict.fromkeys(watch))
+
+
+def _is_grace(seconds: object) -> bool:
+    return isinstance(seconds, int | float) and 0 <= seconds <= LONGEST_GRACE
 
 
 def _installed_version(name: str) -> str:

@@ -24,6 +24,9 @@ class Heap(Generic[Rank]):
 
         self._numbers = 0
 
+    def __len__(self) -> int:
+        return len(self._current)
+
     def set(self, name: str, rank: Rank) -> None:
         """Add the name, or change its rank."""
         self._numbers += 1
