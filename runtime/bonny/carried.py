@@ -1,7 +1,4 @@
-"""Carried: the extras that this repository carries, by `extras.json`, and the way to load the package of one.
-
-`extras.json` lists them all, also extras that are absent. Elsewhere: what an extra adds to an operator (`extras`).
-"""
+"""Carried: the extras that this repository carries, of all in `extras.json`, and the way to load the package of one."""
 
 from __future__ import annotations
 

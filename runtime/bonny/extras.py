@@ -1,7 +1,7 @@
 """Extras: optional packages of the runtime; a repository carries the ones that it uses, as `invoke extras` shows.
 
 You need it to write an extra: a package whose module `extra` holds `EXTRA`, an `Extra`. You do not need it to use one:
-import from its package. Elsewhere: which extras there are (`carried`).
+import from its package.
 
 The core imports no extra by name. It asks the extras that are present what they add.
 """

@@ -1,4 +1,4 @@
-"""Request: the path, the query and the parts of a request to the API server, as they are sent."""
+"""Request: the path, the query and the other parts of a request, as they are sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..kinds import Kind
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """A request as it is sent; parameters of the query without a value are left out."""
+    """A request; parameters of the query without a value are left out."""
 
     method: str
     path: str
