@@ -4,6 +4,8 @@
 deleted. The step `Finalizer` does the same under another name, for the objects that `when` selects. The step comes
 before the controller's finalizer, because a deleted folder cannot be copied.
 
+`when` is called only until the finalizer is there, so it reads a field that cannot be changed.
+
 Both may run twice, for example after a crash, so both are idempotent.
 """
 
@@ -11,8 +13,10 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
 from bonny import Axn, Controller, Field, Operator, Retry, Spec, Status, Version, WithConditions
+from bonny.api import IMMUTABLE
 from bonny.steps import (
     ApplyDescendants,
     ApplyStatus,
@@ -27,7 +31,9 @@ from bonny.steps import (
 class BucketSpec(Spec):
     """The desired state."""
 
-    keep: bool = Field(default=False, description="Whether a copy of the content is kept when the bucket goes.")
+    keep: Annotated[bool, IMMUTABLE] = Field(
+        default=False, description="Whether a copy of the content is kept when the bucket goes."
+    )
 
 
 class BucketStatus(Status, WithConditions):

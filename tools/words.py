@@ -67,7 +67,7 @@ MOST: Final = {
     "CHANGELOG.md": 0,
     "docs/reference/": 105,
     "runtime/bonny/": 273,
-    "runtime/bonny_dev/": 181,
+    "runtime/bonny_dev/": 172,
     "bench/": 121,
     "hooks/": 7,
     "tools/": 68,

@@ -21,6 +21,7 @@ class LampSpec(Spec):
     colour: Literal["red", "blue"] = "red"
     size: int = 1
     note: str | None = None
+    blink: Literal["off", "slow", "fast"] = "off"
 
 
 class LampStatus(Status, WithObservedGeneration):

@@ -26,7 +26,7 @@ from bonny.resource import MANAGED_BY, identify
 from bonny.scheduler import Scheduler
 from bonny_dev.manifest import bundle
 from bonny_dev.manifest.rbac import permissions
-from bonny_dev.sandbox import Sandbox
+from bonny_dev.sandbox import Sandbox, SandboxError
 from bonny_dev.testing import record_permissions
 from bonny_dev.testing.faults import FaultProxy, ProxiedRequest, is_write
 from tests.conftest import Start
@@ -540,6 +540,8 @@ def test_a_bucket_goes_with_its_object_and_a_copy_is_kept_if_wanted(stage: Stage
             "buckets.example.com/copy",
             "buckets.buckets.example.com/bucket-controller",
         ]
+        with pytest.raises(SandboxError, match=r"spec\.keep: .*cannot be changed"):  # its finalizer would stay
+            stage.apply({**kept, "spec": {"keep": False}})
 
         (folders["lost"] / "in-use").touch()
         for resource in (kept, lost):

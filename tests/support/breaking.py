@@ -49,7 +49,10 @@ spec:
 
 
 def repository(folder: Path, name: str, *, package: str = "") -> Path:
-    """An operator's repository in `folder` with the controller `name`; each has a package of its own name."""
+    """An operator's repository in `folder` with the controller `name`; each has a package of its own name.
+
+    Its sample is a Lamp, and the objects of `<name>.yaml` beside the controller, if there are any.
+    """
     package = package or f"lamps_{name}"
     source = folder / "src" / package
     source.mkdir(parents=True)
@@ -60,7 +63,9 @@ def repository(folder: Path, name: str, *, package: str = "") -> Path:
     shutil.copy(BROKEN / "lamp.py", source)
     (folder / "pyproject.toml").write_text(PYPROJECT.format(package=package), "utf-8")
     (folder / "samples").mkdir()
-    (folder / "samples" / "desk.yaml").write_text(SAMPLE, "utf-8")
+    others = BROKEN / f"{name}.yaml"
+    more = f"---\n{others.read_text('utf-8')}" if others.exists() else ""
+    (folder / "samples" / "desk.yaml").write_text(SAMPLE + more, "utf-8")
     (folder / "vendor").mkdir()
     (folder / "vendor" / "bonny").symlink_to(ROOT / "runtime" / "bonny")
     return folder

@@ -46,7 +46,7 @@ class Finalizer:
     `implementation` gets the axn, as `async def` or `def`, within the controller's `timeout`; it may raise `Retry` or
     `Wait`.
     `when` gets the axn and returns whether the object needs the finalizer; default: always. A finalizer that was added
-    stays when `when` later returns False.
+    stays when `when` later returns False, as its cleanup may be owed; read an `IMMUTABLE` field to prevent that.
     Raises: `OptionError`, `UsageError` for an invalid finalizer name.
     RBAC: get and patch on the kind, and delete on the kinds in `owns`.
     """

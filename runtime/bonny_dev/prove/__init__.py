@@ -11,6 +11,6 @@ a terminal. It runs in its own sandbox, in no other cluster.
 
 from .findings import Finding as Finding
 from .findings import Report as Report
-from .run import Options as Options
+from .options import Options as Options
 from .run import check as check
 from .run import prove as prove

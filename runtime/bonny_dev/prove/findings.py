@@ -85,7 +85,7 @@ class Report:
             yield f"{number}. [{first.classes}] {first.sentence}"
             yield from (f"     {line}" for line in first.shown)
             if first.smallest:
-                yield "   so small a sample shows it:"
+                yield f"   {self.smallest_told(first)}:"
                 yield from (f"     {line}" for line in first.smallest.splitlines())
             yield f"   again: {self.command(first)}"
             if len(group) > 1:
@@ -104,6 +104,10 @@ class Report:
         if self.left_out:
             why = "the run was interrupted" if self.interrupted else "there was no time; give more --minutes"
             yield f"lives left out: {self.left_out}; {why}"
+
+    def smallest_told(self, finding: Finding) -> str:
+        """A few words before the smallest sample of a finding."""
+        return "this object shows it" if finding.plan.fault is Fault.FUZZ else "so small a sample shows it"
 
     def summary(self) -> str:
         """The last line."""

@@ -45,13 +45,14 @@ def page(report: Report) -> str:
 def _section(number: int, group: list[Finding], report: Report) -> str:
     first = group[0]
     diff = "\n".join(_line(line) for line in first.shown)
+    told = escape(report.smallest_told(first).capitalize())
     others = "".join(f"<li><code>{escape(each.plan.name)}</code></li>" for each in group[1:])
     log = escape("\n".join(first.log.splitlines()[-LOG_LINES:]))
     return f"""<section>
 <h2>{number}. {escape(first.sentence)}</h2>
 <p class="sort">{escape(first.classes)}</p>
 <pre>{diff}</pre>
-{f"<p>So small a sample shows it:</p><pre>{escape(first.smallest)}</pre>" if first.smallest else ""}
+{f"<p>{told}:</p><pre>{escape(first.smallest)}</pre>" if first.smallest else ""}
 <p>Again: <code>{escape(report.command(first))}</code></p>
 {f"<details><summary>the same in other lives</summary><ul>{others}</ul></details>" if others else ""}
 <details><summary>the end of the operator's log</summary><pre>{log}</pre></details>

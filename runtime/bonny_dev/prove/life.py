@@ -1,4 +1,4 @@
-"""Life: what all lives of a run have in common, what one life showed, and what the others are compared with."""
+"""Life: the setup of all lives of a run, the outcome of one life, and the reference for the others."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ from threading import Event
 from typing import Final
 
 from bonny.operator import Operator
+from bonny.resource import Resource, listed
 
 from ..manifest.rbac import Permission
 from ..sandbox import Sandbox
-from .points import Chapter, Point, Sort
+from .points import Chapter, Point, Sort, Writer, object_in
 from .state import Nature, State
 from .variants import Sample
 
 # Two writers that undo each other wait longer and longer, so they may be silent when it is looked.
 REPEATED: Final = 8
+POLL_SECONDS: Final = 0.05
+# How long an operator must not write at the end of a life without a fault.
+REST_SECONDS: Final = 5.0
 
 
 class Interrupted(Exception):
@@ -27,7 +31,7 @@ class Interrupted(Exception):
 
 
 class Broken(Exception):
-    """A life cannot go on; the text says why."""
+    """A life cannot continue; the text has the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +72,12 @@ class Life:
     struck: bool = True
     """Whether the request that the plan is about was sent."""
 
+    writers: Counter[Writer] = field(default_factory=Counter)
+    """How often each writer wrote each object, by chapter."""
+
+    shown: list[str] = field(default_factory=list)
+    """Sentences about values of Secrets that can be read where they should not."""
+
     log: str = ""
     used: set[Permission] = field(default_factory=set)
     """Permissions that its requests needed."""
@@ -95,16 +105,32 @@ def counted(done: Iterable[tuple[str, Sort]]) -> Counter[str]:
     return Counter(f"{what} {sort[3]}" for what, sort in done)
 
 
-def repeated(sorts: Iterable[Sort]) -> str:
+def repeated(life: Life) -> str:
     """A sentence about the write that an operator repeats in a chapter without a fault; empty if there is none."""
-    counts = Counter(Point(*sort).told() for sort in sorts if Point(*sort).is_write)
-    told, count = max(counts.items(), key=itemgetter(1), default=("", 0))
-    return f"it does not come to rest: {told} was sent {count} times" if count > REPEATED else ""
+    counts = Counter(point for point in (Point(*sort) for sort in life.sorts) if point.is_write)
+    point, count = max(counts.items(), key=itemgetter(1), default=(None, 0))
+    if point is None or count <= REPEATED:
+        return ""
+    names = [who for chapter, what, who in life.writers if (chapter, what) == (point.chapter, object_in(point.what))]
+    by = f"; {listed(sorted(names))} write that object" if len(names) > 1 else ""
+    return f"it does not come to rest: {point.told()} was sent {count} times{by}"
+
+
+def forms_of(sample: Sample) -> Mapping[Chapter, Sequence[Resource]]:
+    """The form in which the subjects are applied in each chapter."""
+    return {
+        Chapter.CREATED: sample.subjects,
+        Chapter.CHANGED: sample.changed,
+        Chapter.BACK: sample.back,
+        Chapter.REDUCED: sample.reduced,
+        Chapter.AGAIN: sample.reduced or sample.back or sample.changed or sample.subjects,
+    }
 
 
 def chapters_of(sample: Sample) -> list[Chapter]:
     """The chapters of a life of `sample`, without the start of the operator."""
     left_out = {Chapter.START}
     left_out |= set() if sample.changed else {Chapter.CHANGED}
+    left_out |= set() if sample.back else {Chapter.BACK}
     left_out |= set() if sample.reduced else {Chapter.REDUCED}
     return [chapter for chapter in Chapter if chapter not in left_out]

@@ -13,7 +13,8 @@ from enum import StrEnum
 from typing import Final
 
 from ..testing.faults import CommitThenRespond, Effect, Respond
-from .points import API, Chapter, Point
+from .orders import Turn
+from .points import API, Chapter, Point, object_in
 
 LATE_SECONDS: Final = 2.0
 LOAD_SECONDS: Final = 5.0
@@ -50,6 +51,9 @@ class Fault(StrEnum):
     EVENTS_LOST = "events-lost"
     OLDER = "older-replica"
     LOAD = "under-load"
+    WRITTEN = "other-writer"
+    ORDER = "order"
+    FUZZ = "fuzz"
     DOWN = "down"
     AT_ONCE = "at-once"
     UPGRADE = "upgrade"
@@ -72,6 +76,9 @@ SORTS: Final = {
     Fault.EVENTS_LOST: Sort.UNOBSERVED,
     Fault.OLDER: Sort.STALE,
     Fault.LOAD: Sort.STALE,
+    Fault.WRITTEN: Sort.STALE,
+    Fault.ORDER: Sort.STALE,
+    Fault.FUZZ: Sort.UNDISTURBED,
     Fault.DOWN: Sort.UNOBSERVED,
     Fault.AT_ONCE: Sort.UNOBSERVED,
     Fault.UPGRADE: Sort.UNDISTURBED,
@@ -100,6 +107,7 @@ TOLD: Final = {
     Fault.EVENTS_LOST: (
         f"no watch event comes for {LOST_SECONDS:g} s from {{}} on, and then the watches start again from lists"
     ),
+    Fault.WRITTEN: "another writer changes an annotation of the object right before {}",
     Fault.TIMEOUT: "{} is carried out and answered with 504 Timeout",
 }
 
@@ -110,7 +118,8 @@ class Plan:
 
     sample: str
     fault: Fault
-    at: Point | Chapter | None = None
+    at: Point | Chapter | Turn | int | None = None
+    """A number is that of an object which is made from the schema."""
 
     @property
     def name(self) -> str:
@@ -127,6 +136,10 @@ class Plan:
         match self.at:
             case Point():
                 return TOLD[self.fault].format(self.at.told())
+            case Turn():
+                return self.at.told()
+            case int():
+                return f"with object {self.at} made from the schema"
             case Chapter():
                 if self.fault is Fault.AT_ONCE:
                     return "the object is deleted and created again at once"
@@ -153,8 +166,18 @@ def _refusal(code: int, reason: str, message: str, *, retry_after: str | None = 
     return Respond(code, json.dumps({**status, "message": message}).encode(), "application/json", retry_after)
 
 
-def plans_for(sample: str, points: Iterable[Point], chapters: Iterable[Chapter]) -> Iterator[Plan]:
-    """All plans for a sample: the crash sweep first, then late and lost events, then errors."""
+def plans_for(
+    sample: str,
+    points: Iterable[Point],
+    chapters: Iterable[Chapter],
+    turns: Iterable[Turn] = (),
+    *,
+    objects: Iterable[int] = (),
+) -> Iterator[Plan]:
+    """All plans for a sample: the crash sweep first, then late and lost events, then errors, then other writers.
+
+    `objects` are the numbers of objects that are made from the schema.
+    """
     known = list(points)
     writes = [point for point in known if point.is_write and point.chapter is not Chapter.START]
     yield from _sweep(sample, writes)
@@ -167,6 +190,19 @@ def plans_for(sample: str, points: Iterable[Point], chapters: Iterable[Chapter])
                 if point.verb != "create":
                     yield Plan(sample, Fault.CONFLICT, point)
                 yield Plan(sample, Fault.TIMEOUT, point)
+    yield from _beside(sample, writes)
+    yield from (Plan(sample, Fault.ORDER, turn) for turn in turns)
+    yield from (Plan(sample, Fault.FUZZ, number) for number in objects)
+
+
+def _beside(sample: str, writes: Iterable[Point]) -> Iterator[Plan]:
+    """Plans in which another writer changes an object that is there already."""
+    seen = set[str]()
+    for point in writes:
+        what = object_in(point.what)
+        if point.server == API and point.verb != "create" and what in seen:
+            yield Plan(sample, Fault.WRITTEN, point)
+        seen.add(what)
 
 
 def _sweep(sample: str, writes: Iterable[Point]) -> Iterator[Plan]:
@@ -196,14 +232,20 @@ def _hidden(sample: str, writes: Iterable[Point], chapters: Iterable[Chapter]) -
 USUAL: Final = {
     Fault.EVENTS_LOST: (Chapter.CREATED, Chapter.CHANGED, Chapter.DELETED),
     Fault.OLDER: (Chapter.CHANGED, Chapter.AGAIN),
+    Fault.WRITTEN: (Chapter.CREATED, Chapter.CHANGED, Chapter.DELETED),
 }
 
 
 def usual(plans: Iterable[Plan]) -> Iterator[Plan]:
-    """The plans of a usual run: of some faults only the first one in each of a few chapters."""
+    """The plans of a usual run: of some faults only the first one in each of a few chapters.
+
+    Of the orders of two writers it has the orders of their first writes.
+    """
     seen = set[tuple[str, Fault, Chapter | None]]()
     for plan in plans:
-        if plan.fault not in USUAL:
+        if isinstance(plan.at, Turn) and (plan.at.nth, plan.at.after) != (1, 1):
+            continue
+        if plan.fault not in USUAL or isinstance(plan.at, Turn | int):
             yield plan
             continue
         chapter = plan.at.chapter if isinstance(plan.at, Point) else plan.at

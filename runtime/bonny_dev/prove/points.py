@@ -29,6 +29,7 @@ class Chapter(StrEnum):
     START = "start"
     CREATED = "created"
     CHANGED = "changed"
+    BACK = "changed-back"
     REDUCED = "reduced"
     DELETED = "deleted"
     AGAIN = "created-again"
@@ -64,6 +65,13 @@ class Point:
 
 
 Sort = tuple[Chapter, str, str, str]
+Writer = tuple[Chapter, str, str]
+"""A chapter, an object such as `configmaps lamp`, and the field manager that writes it."""
+
+
+def object_in(what: str) -> str:
+    """The object of a request, without its subresource: `lamps desk` of `lamps desk status`."""
+    return " ".join(what.split(" ")[:2])
 
 
 def is_step(request: ProxiedRequest) -> bool:

@@ -8,11 +8,10 @@ from __future__ import annotations
 import os
 import random
 import time
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -20,55 +19,30 @@ from queue import SimpleQueue
 from typing import Final, TypeVar
 
 from bonny.errors import UsageError
-from bonny.operator import Operator
-from bonny.resource import Resource, listed
 
-from ..install import kind_of, kinds_of
-from ..manifest import bundle
 from ..manifest.bundle import to_yaml
 from ..project import Project
 from ..sandbox import Sandbox, SandboxError
 from .causes import Cause
 from .findings import Finding, Report
+from .fuzz import Drawn
 from .life import Interrupted, Life, Reference, Setup, chapters_of, counted, repeated
+from .options import Options
+from .orders import Turn, opposed, turns_of
 from .permissions import Permissions
 from .plans import Fault, Plan, plans_for, usual
 from .points import SERVICE, Chapter, Point, Sort, points_of
+from .prepared import externals_of, prepared, refuse_endless
 from .shrink import is_same, smallest
 from .stage import Stage, staged
 from .state import contrasts, differences, learned
 from .upgrade import is_about_releases, upgrade
 from .variants import Sample, samples_of, with_variants
 
-TOKEN_SECONDS: Final = 24 * 3600
-# Controllers of Kubernetes remove their finalizers, and those do not run in a sandbox.
-ENDLESS: Final = frozenset({("v1", "Namespace"), ("v1", "PersistentVolume"), ("v1", "PersistentVolumeClaim")})
 # They are not about one sample of this version.
 NOT_SHRUNK: Final = frozenset({Fault.UPGRADE, Fault.DOWNGRADE, Fault.PERMISSIONS})
 T = TypeVar("T")
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """Which plans to run, in which order, and for how many minutes at most (0: no limit)."""
-
-    minutes: float = 0
-    seed: int = 0
-    only: Sequence[str] = ()
-    """Names of plans; `*` stands for any text. Empty: all of a usual run."""
-
-    thorough: bool = False
-    """Also the plans that a usual run leaves out: of some faults it has only a few."""
-
-    lives: int = 0
-    """Lives at a time; 0: one more than there are cores."""
-
-    shrink: float = 0
-    """Seconds to look for a smaller sample that shows a finding, for each (default 0: do not look)."""
-
-    samples: Mapping[str, str] = field(default_factory=dict)
-    """Samples as YAML, by name, instead of those in samples/."""
 
 
 def prove(root: Path, options: Options | None = None, *, say: Say = print, sandbox: Sandbox | None = None) -> Report:
@@ -80,18 +54,14 @@ def prove(root: Path, options: Options | None = None, *, say: Say = print, sandb
     options = options or Options()
     project = Project.at(root)
     operator = project.load_operator()
-    if endless := {kind.kind for each in operator.controllers for kind in each.owns if kind.gvk in ENDLESS}:
-        raise UsageError(
-            f"the operator owns {listed(sorted(endless))}: nothing in a sandbox ends the deletion of such an object, "
-            "so lives could not be compared"
-        )
+    refuse_endless(operator)
     samples, notes = samples_of(operator, root / "samples", options.samples)
-    externals = _externals(root)
+    externals = externals_of(root)
     with ExitStack() as stack:
         if sandbox is None:
             say("starting a sandbox ...")
             sandbox = stack.enter_context(Sandbox(progress=say))
-        setup, documents = _prepared(project, operator, sandbox, samples, externals=externals, seed=options.seed)
+        setup, documents = prepared(project, operator, sandbox, samples, externals=externals, seed=options.seed)
         report = Report(operator.name, options.seed, notes=notes)
         workers = 1 if setup.wide else options.lives or (os.cpu_count() or 1) + 1
         began = time.monotonic()
@@ -146,6 +116,8 @@ class _Run:
         self._setup, self._options, self._report, self._say, self._pool = setup, options, report, say, pool
         self._stages = stages
         self._permissions = Permissions(setup.operator)
+        self._drawn = Drawn(setup, options)
+        self._references: dict[str, tuple[Sample, Reference]] = {}
         self._until = time.monotonic() + options.minutes * 60 if options.minutes else float("inf")
 
     def shrink(self, samples: Sequence[Sample]) -> None:
@@ -156,8 +128,12 @@ class _Run:
             if first.plan.fault in NOT_SHRUNK or time.monotonic() >= until:
                 continue
             self._say(f"looking for a smaller sample that shows {first.plan.name} ...")
-            sample = named[first.plan.sample]
-            found = smallest(sample, partial(self._shows, first), until=until)
+            if first.plan.fault is Fault.FUZZ:
+                sample = self._drawn.bare(first.plan)
+                found = smallest(sample, partial(self._shows_as_object, first), until=until)
+            else:
+                sample = named[first.plan.sample]
+                found = smallest(sample, partial(self._shows, first), until=until)
             if found is not sample:
                 text = to_yaml([*found.surroundings, *found.subjects])
                 report.findings[report.findings.index(first)] = replace(first, smallest=text)
@@ -173,21 +149,30 @@ class _Run:
             return False
         return any(is_same(each, finding) for each in report.findings)
 
+    def _shows_as_object(self, finding: Finding, sample: Sample) -> bool:
+        """Whether the subjects of `sample`, instead of those made from the schema, lead to `finding`, too."""
+        known, reference = self._references[finding.plan.sample]
+        form = self._drawn.formed(known, sample.subjects)
+        if form is None:
+            return False
+        life = self.on_a_stage(lambda stage: self._drawn.live(stage, form, finding.plan, reference))
+        return is_same(replace(finding, problem=_problem(life), diff=life.diff), finding)
+
     def all(self, samples: Sequence[Sample]) -> None:
         """All samples. Raises: `UsageError`."""
         if self._options.only and all(is_about_releases(word) for word in self._options.only):
             return
-        plans, references = list[Plan](), dict[str, tuple[Sample, Reference]]()
+        plans, references = list[Plan](), self._references
         for sample in samples:
             found = self._reference(sample)
             if found is not None:
-                known, reference, points = found
+                known, reference, new = found
                 references[sample.name] = known, reference
-                plans += plans_for(sample.name, points, chapters_of(known))
+                plans += new
         chosen = self._chosen(plans)
         self._say(f"{len(chosen)} lives with a fault; {len(self._report.findings)} findings without one")
         random.Random(self._options.seed).shuffle(chosen)
-        self._disturbed(chosen, references)
+        self._disturbed(chosen)
         if not (self._options.only or self._report.left_out or len(references) < len(samples)):
             self._judge_permissions()
 
@@ -216,7 +201,7 @@ class _Run:
             raise UsageError(f"--only {unknown[0]}: there is no such life{example}; * stands for any text")
         return [plan for plan in plans if _fits(plan, self._options.only)]
 
-    def _reference(self, sample: Sample) -> tuple[Sample, Reference, list[Point]] | None:
+    def _reference(self, sample: Sample) -> tuple[Sample, Reference, list[Plan]] | None:
         """The two lives without a fault; None if they show that the operator does not come to rest."""
         setup, plan = self._setup, Plan(sample.name, Fault.NONE)
         try:
@@ -225,15 +210,21 @@ class _Run:
             raise UsageError(f"samples/{sample.name}: {error}") from error
         chapters = ", ".join(str(chapter).replace("-", " ") for chapter in chapters_of(known))
         self._say(f"{sample.name}: {chapters}; twice without a fault ...")
+        objects = [Plan(sample.name, Fault.FUZZ, number) for number in range(1, self._options.fuzz + 1)]
+        wanted = [each for each in objects if not self._options.only or _fits(each, self._options.only)]
+        self._report.notes += self._drawn.draw(known, wanted)
         lives = list(self._pool.map(partial(self._live, known, plan), range(2)))
         for life in lives:
-            life.problem = life.problem or repeated(life.sorts)
+            life.problem = life.problem or repeated(life)
             self._note_permissions(plan, life)
         bad = next((life for life in lives if life.problem), None)
         if bad is not None:
             self._report.findings.append(Finding(plan, bad.problem, bad.diff, bad.log))
             return None
-        return known, *self._learned(plan, known, lives)
+        reference, points = self._learned(plan, known, lives)
+        turns = turns_of(lives)
+        numbers = [number for number, each in enumerate(objects, start=1) if each in self._drawn.samples]
+        return known, reference, list(plans_for(sample.name, points, chapters_of(known), turns, objects=numbers))
 
     def _learned(self, plan: Plan, sample: Sample, lives: list[Life]) -> tuple[Reference, list[Point]]:
         chapters = chapters_of(sample)
@@ -252,6 +243,8 @@ class _Run:
         if diff := contrasts(first, again):
             text = "an object that is changed to a spec, and one that is created with it, end differently"
             self._found(Finding(plan, text, diff))
+        for sentence in one.shown:
+            self._found(Finding(plan, sentence))
         if left_over := sorted(nature.without(one.states[Chapter.DELETED])):
             around = {f"{each['kind']} {each['metadata']['name']}" for each in sample.surroundings}
             if kept := [label for label in left_over if label not in around]:
@@ -274,17 +267,27 @@ class _Run:
         finally:
             self._stages.put(stage)
 
-    def _disturbed(self, plans: Sequence[Plan], references: dict[str, tuple[Sample, Reference]]) -> None:
-        def live(plan: Plan) -> Life | None:
-            if time.monotonic() > self._until:
-                return None
-            sample, reference = references[plan.sample]
-            try:
-                return self.on_a_stage(lambda stage: stage.live(sample, plan, reference))
-            except Interrupted:
-                return None
+    def _one(self, plan: Plan) -> Life | None:
+        """The life of a plan; None if there is no time for it."""
+        if time.monotonic() > self._until:
+            return None
+        sample, reference = self._references[plan.sample]
 
-        ongoing = {self._pool.submit(live, plan): plan for plan in plans}
+        def live(stage: Stage) -> Life:
+            match plan.fault:
+                case Fault.FUZZ:
+                    return self._drawn.live(stage, self._drawn.samples[plan], plan, reference)
+                case Fault.ORDER if isinstance(plan.at, Turn):
+                    return opposed(lambda turn: stage.live(sample, replace(plan, at=turn)), plan.at)
+            return stage.live(sample, plan, reference)
+
+        try:
+            return self.on_a_stage(live)
+        except Interrupted:
+            return None
+
+    def _disturbed(self, plans: Sequence[Plan]) -> None:
+        ongoing = {self._pool.submit(self._one, plan): plan for plan in plans}
         try:
             for number, done in enumerate(as_completed(ongoing), start=1):
                 self._count(ongoing[done], done.result())
@@ -305,11 +308,16 @@ class _Run:
         if life is None:
             self._report.left_out += 1
         elif life.problem:
-            self._found(Finding(plan, f"{life.problem} (chapter {life.chapter})", life.diff, life.log))
+            text = to_yaml(list(self._drawn.samples[plan].subjects)) if plan.fault is Fault.FUZZ else ""
+            self._found(Finding(plan, _problem(life), life.diff, life.log, smallest=text))
         elif life.struck:
             self._report.passed.append(plan)
         else:
             self._report.missed.append(plan)
+
+
+def _problem(life: Life) -> str:
+    return f"{life.problem} (chapter {life.chapter})"
 
 
 def _fits(plan: Plan, words: Sequence[str]) -> bool:
@@ -329,43 +337,3 @@ def _renamed(sort: Sort, names: frozenset[str]) -> Sort:
     if not name or name in names:
         return sort
     return chapter, server, verb, "generated" if server == SERVICE else what.replace(f" {name}", " generated", 1)
-
-
-def _externals(root: Path) -> tuple[str, ...]:
-    """The environment variables for the address of the external service. Raises: `UsageError`."""
-    table = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["bonny"].get("prove", {})
-    names = table.get("external", ())
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise UsageError("external in [tool.bonny.prove] of pyproject.toml is a list of names of environment variables")
-    return tuple(names)
-
-
-def _prepared(
-    project: Project,
-    operator: Operator,
-    sandbox: Sandbox,
-    samples: Sequence[Sample],
-    *,
-    externals: tuple[str, ...],
-    seed: int,
-) -> tuple[Setup, list[Resource]]:
-    """The setup, and the operator's definitions and permissions, without its Deployment and webhooks, to be applied."""
-    converted = {hub.kind for hub in operator.converted}
-    documents = bundle.documents(operator, image=None, namespace=operator.name, local=True)
-    kept = [each for each in documents if each.get("spec", {}).get("names", {}).get("kind") not in converted]
-    sandbox.apply([each for each in kept if each["kind"] in ("Namespace", "ServiceAccount")])
-    token = sandbox.service_account_token(operator.name, operator.name, expires_seconds=TOKEN_SECONDS)
-    kinds = [*kinds_of(operator), *(kind for each in operator.controllers for kind in each.owns)]
-    subjects = [kind_of(each, kinds) for sample in samples for each in sample.subjects]
-    narrow = not operator.namespaced and all(kind.namespaced for kind in (*kinds, *subjects))
-    setup = Setup(
-        operator=operator,
-        package=project.package,
-        root=project.root,
-        sandbox=sandbox,
-        token=token,
-        externals=externals,
-        wide=not narrow,
-        seed=seed,
-    )
-    return setup, kept

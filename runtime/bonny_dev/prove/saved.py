@@ -54,7 +54,7 @@ def name_of(finding: Finding) -> str:
 
 
 def text_of(finding: Finding, *, seed: int) -> str:
-    """The test. It names all requests of a chapter: the one that is fixed may not be sent any more."""
+    """The test. It names all requests of a chapter: a fix may remove the request that failed."""
     plan = finding.plan
     constants, options = [""], []
     if plan.fault is not Fault.PERMISSIONS:
@@ -64,7 +64,8 @@ def text_of(finding: Finding, *, seed: int) -> str:
     options.append(f"seed={seed}")
     if finding.smallest:
         constants.append(f"SAMPLE = {_quoted(finding.smallest)}")
-        options.append(f"samples={{{_quoted(plan.sample)}: SAMPLE}}")
+        name = "forms" if plan.fault is Fault.FUZZ else "samples"
+        options.append(f"{name}={{{_quoted(plan.sample)}: SAMPLE}}")
     sentence = textwrap.fill(finding.sentence, WIDTH, break_long_words=False, break_on_hyphens=False)
     return TEST.format(
         constants="\n".join(constants) + "\n" if constants[1:] else "",

@@ -26,6 +26,8 @@ LEFT_OUT: Final = frozenset(
 UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 NAMESPACE: Final = "(namespace)"
+# What `prove` writes on objects as another writer.
+ANNOTATION: Final = "bonny.dev/prove"
 SHOWN: Final = 60
 MISSING: Final = "missing"
 
@@ -91,11 +93,10 @@ def learned(lives: Sequence[Sequence[State]]) -> Nature:
 
 def fields_of(resource: Resource, *, words: Mapping[str, str]) -> Fields:
     """The fields of an object, alike in each life: `words` says what stands for the UIDs and names of this one."""
+    metadata = {name: item for name, item in resource["metadata"].items() if name not in LEFT_OUT}
     current = resource["metadata"].get("generation")
-    pruned = {
-        **resource,
-        "metadata": {name: item for name, item in resource["metadata"].items() if name not in LEFT_OUT},
-    }
+    others = {name: text for name, text in metadata.pop("annotations", {}).items() if name != ANNOTATION}
+    pruned = {**resource, "metadata": metadata | ({"annotations": others} if others else {})}
     flat: Fields = {}
     _flatten(json.loads(alike(json.dumps(pruned), words)), "", flat, current)
     return flat
@@ -140,17 +141,32 @@ def differences(found: State, wanted: State) -> list[str]:
     return lines
 
 
-def contrasts(changed: State, created: State) -> list[str]:
-    """How an object that was changed to a spec differs from one that was created with it, a line each."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The names of two ways to a state, and more words about them where a whole object is missing."""
+
+    one: str
+    other: str
+    more: tuple[str, str] = ("", "")
+
+
+CHANGE_AND_CREATION: Final = Told("the change", "the creation", (" to this spec", " with this spec"))
+
+
+def contrasts(changed: State, created: State, told: Told = CHANGE_AND_CREATION) -> list[str]:
+    """How an object that was changed to a spec differs from one that was created with it, a line each.
+
+    `told` names other ways to two states.
+    """
     lines = []
     for label, left, right in _pairs(changed, created):
         if left is None:
-            lines.append(f"+ {label} is only there after the creation with this spec")
+            lines.append(f"+ {label} is only there after {told.other}{told.more[1]}")
         elif right is None:
-            lines.append(f"- {label} is only there after the change to this spec")
+            lines.append(f"- {label} is only there after {told.one}{told.more[0]}")
         else:
             lines += [
-                f"~ {label}: {path} is {before} after the change, {after} after the creation"
+                f"~ {label}: {path} is {before} after {told.one}, {after} after {told.other}"
                 for path, before, after in _fields_that_differ(left, right)
             ]
     return lines

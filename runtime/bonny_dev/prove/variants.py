@@ -36,6 +36,9 @@ class Sample:
     reduced: Sequence[Resource]
     """The same without their optional fields; empty where there is none."""
 
+    back: Sequence[Resource] = ()
+    """The subjects once more, after they were changed; empty: they are not changed back."""
+
 
 def samples_of(
     operator: Operator, folder: Path, given: Mapping[str, str] | None = None
@@ -95,13 +98,13 @@ def with_variants(operator: Operator, sample: Sample, admin: Admin, namespace: s
         for each in sample.subjects:
 
             def is_valid(form: Resource) -> bool:
-                return _is_valid(admin, placed(operator, form, namespace))
+                return would_be_valid(admin, placed(operator, form, namespace))
 
-            schema = _schema(operator, each)
+            schema = schema_of(operator, each)
             other = _changed(each, schema, names, is_valid)
             admin.apply(placed(operator, other, namespace))  # the next form is a change of this one
             changed.append(other)
-            reduced.append(_reduced(other, schema, is_valid))
+            reduced.append(reduced_form(other, schema, is_valid))
     finally:
         for each in (*sample.subjects, *sample.surroundings):
             admin.delete(each["apiVersion"], each["kind"], each["metadata"]["name"], namespace=namespace)
@@ -119,7 +122,7 @@ def _gvk(document: Resource) -> tuple[str, str]:
     return document["apiVersion"], document["kind"]
 
 
-def _schema(operator: Operator, document: Resource) -> Mapping[str, Any]:
+def schema_of(operator: Operator, document: Resource) -> Mapping[str, Any]:
     """The schema of the spec of an own kind; empty for other kinds."""
     for crd in crds(operator.crds, operator.group):
         for version in crd["spec"]["versions"]:
@@ -129,7 +132,7 @@ def _schema(operator: Operator, document: Resource) -> Mapping[str, Any]:
     return {}
 
 
-def _is_valid(admin: Admin, form: Resource) -> bool:
+def would_be_valid(admin: Admin, form: Resource) -> bool:
     """Whether the API server would store this form of an object that exists, and of a new one: an object that loses
     its whole spec may be valid where a new one is not."""
     new = {**form, "metadata": {**form["metadata"], "name": f"{form['metadata']['name']}-new"}}
@@ -202,7 +205,7 @@ def _put(tree: Any, path: tuple[Any, ...], value: Any) -> None:
     tree[path[-1]] = value
 
 
-def _reduced(sample: Resource, schema: Mapping[str, Any], is_valid: Callable[[Resource], bool]) -> Resource:
+def reduced_form(sample: Resource, schema: Mapping[str, Any], is_valid: Callable[[Resource], bool]) -> Resource:
     """`sample` without the fields of its spec that it may lack."""
     form = copy.deepcopy(sample)
     properties = schema.get("properties", {})

@@ -15,10 +15,13 @@ from bonny.client.api import MERGE_PATCH
 
 from ..sandbox import Sandbox, SandboxError
 from ..testing import faults
-from ..testing.faults import FaultProxy, Past, Predicate, ProxiedRequest, Respond, is_list, is_watch
+from ..testing.faults import FaultProxy, Hold, Past, Predicate, ProxiedRequest, Respond, is_list, is_watch
 from ..testing.lossy import Coalesce, Late, Lose
+from .orders import Turn
 from .plans import COALESCED_SECONDS, EVENTS, LATE_SECONDS, LOAD_SECONDS, LOST_SECONDS, Fault
 from .points import PATH
+from .state import ANNOTATION
+from .traffic import Traffic
 
 EXPIRED: Final = Respond(
     410,
@@ -34,7 +37,8 @@ EXPIRED: Final = Respond(
     ).encode(),
     "application/json",
 )
-ANNOTATION: Final = "bonny.dev/prove"
+# The longest wait for another writer. Most writes follow each other within milliseconds.
+HOLD_SECONDS: Final = 3.0
 
 
 class World:
@@ -47,6 +51,11 @@ class World:
         self._since = 0.0
         self._old: faults.Fault | None = None
         self._loses = self._on_watches(Lose(self._lost))
+        self._turn: Turn | None = None
+        self._held: faults.Fault | None = None
+        self._gate = threading.Event()
+        self._waits_since: float | None = None
+        self._came_in_turn = True
 
     def prepare(self, fault: Fault) -> None:
         """Before the operator starts: change its watches by `fault`."""
@@ -100,9 +109,33 @@ class World:
         self._old = self._proxy.add(faults.Fault(Past(version), on=is_first, times=None))
         self._proxy.add(self._on_watches(Late(LATE_SECONDS)))
 
+    def hold(self, turn: Turn, traffic: Traffic) -> faults.Fault:
+        """Let a write wait for that of another writer; `turns` ends the wait."""
+        count = 0
+
+        def is_its_turn(request: ProxiedRequest) -> bool:
+            nonlocal count
+            if traffic.chapter is not turn.chapter or not traffic.is_write(request, turn.what, turn.held):
+                return False
+            count += 1
+            return count == turn.nth
+
+        self._turn, self._held = turn, faults.Fault(Hold(self._gate), on=is_its_turn)
+        return self._proxy.add(self._held)
+
+    def turns(self, traffic: Traffic) -> None:
+        """Release a write that is held, if the other writer wrote, or if it waited for too long."""
+        if self._turn is None or self._held is None or not self._held.hits or self._gate.is_set():
+            return
+        self._waits_since = self._waits_since or time.monotonic()
+        self._came_in_turn = traffic.writes(self._turn.what, self._turn.first) >= self._turn.after
+        if self._came_in_turn or time.monotonic() - self._waits_since > HOLD_SECONDS:
+            self._gate.set()
+
     def was_seen(self) -> bool:
-        """Whether an operator read the older state that it was to be shown, if there was one."""
-        return self._old is None or self._old.hits > 0
+        """Whether the operator came into the situation that a plan is about: it read the older state, and its writes
+        came in the order of the plan."""
+        return (self._old is None or self._old.hits > 0) and self._came_in_turn
 
 
 def _first_of_each() -> Predicate:
@@ -132,3 +165,9 @@ def flood(sandbox: Sandbox, path: str) -> None:
             answer.read()
             if answer.status != 200:
                 raise SandboxError(f"PATCH {path} was refused ({answer.status})")
+
+
+def write_too(sandbox: Sandbox, path: str) -> None:
+    """Change the annotation of the object at `path`, as another writer, if the object is there."""
+    patch = {"metadata": {"annotations": {ANNOTATION: "another writer"}}}
+    sandbox.request("PATCH", path, patch, content_type=MERGE_PATCH)

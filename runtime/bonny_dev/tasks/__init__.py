@@ -403,6 +403,7 @@ def prove_operator(
         bool, "write a test for each finding to tests/test_prove_<life>.py; it fails until that is fixed"
     ] = False,
     thorough: Annotated[bool, "run also those lives of which a usual run has only a few"] = False,
+    fuzz: Annotated[int, "objects that are made from the schema, for each sample (default 4; 0: none)"] = 4,
 ) -> int:
     """Kill the operator at each of its writes, let its requests fail, and check that it ends in the same state.
 
@@ -411,7 +412,7 @@ def prove_operator(
     from ..prove import Options
     from .survival import run
 
-    options = Options(minutes=minutes, seed=seed, only=only or (), shrink=shrink, thorough=thorough)
+    options = Options(minutes=minutes, seed=seed, only=only or (), shrink=shrink, thorough=thorough, fuzz=fuzz)
     return run(Path(c.root), options, report=report, save=save)
 
 

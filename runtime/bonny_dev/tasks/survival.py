@@ -13,7 +13,8 @@ from .. import files
 from ..prove import saved
 from ..prove.findings import Report
 from ..prove.html import page
-from ..prove.run import Options, prove
+from ..prove.options import Options
+from ..prove.run import prove
 
 # Prints at once, also into a pipe.
 SAY: Final = partial(print, flush=True)
@@ -32,6 +33,8 @@ def run(root: Path, options: Options, *, report: str, save: bool = False) -> int
         raise UsageError(f"--minutes {options.minutes}: use 0, for no limit, or more")
     if options.shrink < 0:
         raise UsageError(f"--shrink {options.shrink}: use 0, to look for no smaller sample, or more seconds")
+    if options.fuzz < 0:
+        raise UsageError(f"--fuzz {options.fuzz}: use 0, to make no object from the schema, or more")
     target = root / report if report else None
     if target is not None and not target.parent.is_dir():
         raise UsageError(f"--report {report}: there is no folder {target.parent}: create it first")

@@ -68,6 +68,9 @@ class ProxiedRequest:
     body: bytes = b""
     """The object in a POST, whose path does not name it; empty for other requests."""
 
+    manager: str = ""
+    """The field manager of a write, by the rule of the API server: the parameter, or else the name of the client."""
+
     ended: float | None = None
     """Monotonic seconds when its answer, or its connection, ended; None before."""
 
@@ -299,6 +302,7 @@ class FaultProxy:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         seen = ProxiedRequest(request.method, request.path, dict(request.query), time.monotonic())
+        seen.manager = request.query.get("fieldManager") or request.headers.get("User-Agent", "").partition("/")[0]
         self.requests.append(seen)
         self._open[id(request)] = request, seen
         try:

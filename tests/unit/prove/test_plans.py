@@ -35,7 +35,40 @@ def test_a_usual_run_loses_events_at_the_first_write_of_a_few_chapters_and_has_a
 
     assert names(kept, Fault.EVENTS_LOST) == ["created/write-configmaps-desk", "changed/write-configmaps-desk"]
     assert names(kept, Fault.OLDER) == ["changed", "created-again"]
-    assert {plan.fault for plan in plans if plan not in kept} == {Fault.EVENTS_LOST, Fault.OLDER}
+    assert {plan.fault for plan in plans if plan not in kept} == {Fault.EVENTS_LOST, Fault.OLDER, Fault.WRITTEN}
+
+
+def test_another_writer_changes_objects_that_are_there_and_in_a_usual_run_once_in_a_few_chapters() -> None:
+    more = [
+        POINTS[0],
+        Point(Chapter.CREATED, API, "create", "configmaps desk"),
+        *POINTS[1:3],
+        Point(Chapter.CREATED, API, "write", "lamps desk status", 2),
+        *POINTS[3:],
+        Point(Chapter.DELETED, API, "delete", "configmaps desk"),
+    ]
+    plans = list(plans_for("desk", more, CHAPTERS))
+
+    assert names(plans, Fault.WRITTEN) == [
+        "created/write-lamps-desk-status-2",
+        "changed/write-configmaps-desk",
+        "created-again/write-configmaps-desk",
+        "deleted/delete-configmaps-desk",
+    ]
+    assert names(list(usual(plans)), Fault.WRITTEN) == [
+        "created/write-lamps-desk-status-2",
+        "changed/write-configmaps-desk",
+        "deleted/delete-configmaps-desk",
+    ]
+
+
+def test_objects_made_from_the_schema_have_numbers() -> None:
+    plans = [plan for plan in usual(plans_for("desk", [], [], objects=[1, 3])) if plan.fault is Fault.FUZZ]
+
+    assert [(plan.name, plan.told()) for plan in plans] == [
+        ("desk/fuzz/1", "with object 1 made from the schema"),
+        ("desk/fuzz/3", "with object 3 made from the schema"),
+    ]
 
 
 def test_a_usual_run_has_these_lives_of_each_sample() -> None:
