@@ -17,7 +17,7 @@ from .errors import AnswerTooLarge, refusal
 from .request import ApiRequest, path_of, retry_after
 from .transport import Answer
 
-# Media types that request only the metadata of objects (API concepts, "Receiving resources as metadata").
+# Media types that request only the metadata of objects.
 AS_METADATA: Final = {
     "list": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
     "watch": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
