@@ -132,7 +132,7 @@ def test_packages_of_the_table_are_requirements_with_bounds() -> None:
 
 ALLOWED = {
     # A resource of Kubernetes has the name of an extra.
-    "client/api.py": ("bonny.namespaces",),
+    "client/request.py": ("bonny.namespaces",),
     # Cron expressions are an option of the core; the extra brings the ticks.
     "servers/ticks.py": ("bonny.cron",),
     # A format of the log has the name of an extra.

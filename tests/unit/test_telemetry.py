@@ -53,7 +53,7 @@ BONNY = [
 
 @pytest.fixture(autouse=True)
 def _nobody_else(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(events, "_defaults", {})
+    monkeypatch.setattr(events, "defaults", {})
     yield
     assert not events._attached, "a listener is left over"
 

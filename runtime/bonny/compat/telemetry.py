@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from ..calling import text_of
-from ..telemetry.events import EVENTS, NOTHING, attach_many, defaults, execute
+from ..telemetry import events
+from ..telemetry.events import EVENTS, NOTHING, attach_many, execute
 from ..telemetry.logging import STANDARD
 
 T = TypeVar("T")
@@ -56,4 +57,4 @@ def measure(function: Callable[[], T]) -> tuple[dict[str, float], T]:
 
 def metadata(more: Mapping[str, object] = NOTHING) -> dict[str, object]:
     """The metadata of every event (`telemetry.set_metadata`), with `more`."""
-    return {**defaults, **more}
+    return {**events.defaults, **more}
