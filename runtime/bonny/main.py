@@ -24,9 +24,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from .carried import missing, of_tools, unused_variables
 from .client.config import Cluster, find_cluster, own_namespace
 from .errors import UsageError
-from .extras import NamespaceChoice, missing, of_tools, unused_variables
+from .extras import NamespaceChoice
 from .operator import Operator
 from .run.config import Config, settings, variables
 from .run.event_loop import EXITS, loop_factory, running

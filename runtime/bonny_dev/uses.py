@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
+from bonny.carried import MissingExtra
 from bonny.core.selector import hold, requirements_of
-from bonny.extras import MissingExtra
 from bonny.operator import Operator
 from bonny.resource import Resource
 

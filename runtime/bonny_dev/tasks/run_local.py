@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
+from bonny.carried import is_present
 from bonny.client.config import Cluster, Kubeconfig, own_namespace
 from bonny.client.errors import shows_values
 from bonny.errors import UsageError
-from bonny.extras import is_present
 from bonny.main import defaults, serve
 from bonny.operator import Operator
 from bonny.resource import Resource, listed
