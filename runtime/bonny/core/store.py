@@ -50,7 +50,7 @@ class Store:
         self._listed = 0
         self._restored = False
         self.indexes: dict[Hashable, tuple[IndexFunction, dict[str, Key | set[Key]]]] = {}
-        """Stores may share them. No set for one key: that saves 200 bytes."""
+        """Stores may share them. One key is held without a set."""
 
     def __len__(self) -> int:
         return len(self._items)
