@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from bonny.extras import Extra, listed, present
+from bonny.carried import listed
+from bonny.extras import Extra, present
 from bonny.run.config import HONOURED, INFORMATIVE, VARIABLES
 from tools.reference import ROOT
 

@@ -154,7 +154,7 @@ PAGES: Final = (
             Part("bonny/compat/axn.py", ("State",)),
             Part("bonny/compat/controller.py", ("Controller",), signed=True),
             Part("bonny/compat/steps.py", COMPAT_STEPS, signed=True),
-            Part("bonny/compat/telemetry.py", ("attach_logger", "span", "measure"), signed=True),
+            Part("bonny/compat/telemetry.py", ("attach_logger", "span", "measure", "metadata"), signed=True),
         ),
     ),
     Page(

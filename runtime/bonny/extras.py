@@ -1,7 +1,7 @@
 """Extras: optional packages of the runtime; a repository carries the ones that it uses, as `invoke extras` shows.
 
-You need it to write an extra: a package whose module `extra` holds `EXTRA`, an `Extra`. `extras.json` lists them all,
-also extras that this repository does not carry. You do not need it to use one: import from its package.
+You need it to write an extra: a package whose module `extra` holds `EXTRA`, an `Extra`. You do not need it to use one:
+import from its package.
 
 The core imports no extra by name. It asks the extras that are present what they add.
 """
@@ -9,19 +9,14 @@ The core imports no extra by name. It asks the extras that are present what they
 from __future__ import annotations
 
 import importlib
-import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
-from importlib.metadata import entry_points
 from operator import attrgetter
-from pathlib import Path
-from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-import msgspec
-
-from .errors import UsageError
+from .carried import PACKAGE, MissingExtra, is_present, listed, package_of
 from .resource import Resource
 
 if TYPE_CHECKING:
@@ -35,21 +30,9 @@ if TYPE_CHECKING:
     from .run.streams import Streams
     from .run.supervisor import Runnable, Stoppable
 
-PACKAGE: Final = Path(__file__).parent
-# `from bonny import scheduler`: only the message of its error names the folder.
-FROM_PACKAGE: Final = re.compile(rf"cannot import name '(\w+)' from '{__package__}'")
-
 Needed: TypeAlias = tuple[str, str | None, Resource]
 """An RBAC rule: the name of what needs it; its namespace, None for where the operator watches, empty for all; and the
 rule, as a Role writes it."""
-
-
-class MissingExtra(UsageError):
-    """The operator uses an extra that this repository does not carry."""
-
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs the extra {extra}, which is not in vendor/: run `invoke extras --add {extra}`")
-        self.what, self.extra = what, extra
 
 
 class Part:
@@ -150,32 +133,6 @@ class Extra:
         return None
 
 
-class Listed(msgspec.Struct, frozen=True):
-    """An extra, as `extras.json` describes it."""
-
-    purpose: str
-    folders: tuple[str, ...] = ()
-    """Packages below `bonny`, its own first."""
-
-    packages: tuple[str, ...] = ()
-    """Requirements of the image."""
-
-    option: str = ""
-    """The attribute of `Operator` that is true for an operator that needs it, if its classes do not say so."""
-
-    use: str = ""
-    """That option, in messages."""
-
-    variables: tuple[str, ...] = ()
-    """Environment variables that it brings."""
-
-
-@cache
-def listed() -> Mapping[str, Listed]:
-    """All extras by name."""
-    return msgspec.json.decode((PACKAGE / "extras.json").read_bytes(), type=dict[str, Listed])
-
-
 @cache
 def present() -> dict[str, Extra]:
     """The extras in this repository that can act by themselves: by an option or a variable."""
@@ -190,36 +147,12 @@ def of_operator(operator: Operator) -> Iterable[Extra]:
 
 def _acts(name: str) -> bool:
     """Whether it is present, and plugs into operators."""
-    return is_present(name) and (PACKAGE / _package(name) / "extra.py").is_file()
+    return is_present(name) and (PACKAGE / package_of(name) / "extra.py").is_file()
 
 
 def _extra(name: str) -> Extra:
-    found: Extra = importlib.import_module(f".{_package(name)}.extra", __package__).EXTRA
+    found: Extra = importlib.import_module(f".{package_of(name)}.extra", __package__).EXTRA
     return found
-
-
-def _package(name: str) -> str:
-    return listed()[name].folders[0] if listed()[name].folders else ""
-
-
-def is_present(name: str) -> bool:
-    """Whether this repository carries the extra."""
-    return all((PACKAGE / folder / "__init__.py").is_file() for folder in listed()[name].folders)
-
-
-def load(name: str, *, what: str) -> ModuleType:
-    """The package of an extra, which `what` needs.
-
-    Raises: `MissingExtra`; `ImportError` when a package that it imports is not installed.
-    """
-    if not is_present(name):
-        raise MissingExtra(what, name)
-    return importlib.import_module(f".{_package(name)}", __package__)
-
-
-def of_tools(name: str) -> Any:
-    """A function of the developer tools, by its entry point; None where they are not installed, as in an image."""
-    return next((each.load() for each in entry_points(group="bonny.tools", name=name)), None)
 
 
 def check_options(operator: Operator) -> None:
@@ -227,20 +160,3 @@ def check_options(operator: Operator) -> None:
     for name, extra in listed().items():
         if extra.option and not is_present(name) and attrgetter(extra.option)(operator):
             raise MissingExtra(extra.use, name)
-
-
-def missing(error: ImportError) -> MissingExtra | None:
-    """The error to show instead of `error`, if that is the import of an extra that is not present."""
-    found = FROM_PACKAGE.match(str(error))
-    path = f"{__package__}.{found[1]}" if found else error.name or ""
-    package, _, rest = path.partition(".")
-    folder = rest.partition(".")[0]
-    names = [name for name, extra in listed().items() if folder in extra.folders and not is_present(name)]
-    return MissingExtra(f"`import {path}`", names[0]) if package == __package__ and names else None
-
-
-def unused_variables(environ: Mapping[str, str]) -> Iterator[MissingExtra]:
-    """An error for each variable in `environ` that has no effect, because its extra is not present."""
-    given = {name for name, text in environ.items() if text not in ("", "none")}
-    absent = ((name, extra) for name, extra in listed().items() if not is_present(name))
-    return (MissingExtra(each, name) for name, extra in absent for each in extra.variables if each in given)

@@ -24,9 +24,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from .carried import missing, of_tools, unused_variables
 from .client.config import Cluster, find_cluster, own_namespace
 from .errors import UsageError
-from .extras import NamespaceChoice, missing, of_tools, unused_variables
+from .extras import NamespaceChoice
 from .operator import Operator
 from .run.config import Config, settings, variables
 from .run.event_loop import EXITS, loop_factory, running
@@ -104,15 +105,15 @@ def main(operator: Operator, arguments: Sequence[str] | None = None) -> int:
 def _print_help() -> None:
     print(USAGE)
     for name, (_, variable) in variables().items():
-        print(f"    {name:26} {variable.effect}\n{'':31}{variable.accepts} (default: {variable.default})")
+        print(f"    {name:30} {variable.effect}\n{'':35}{variable.accepts} (default: {variable.default})")
 
 
 def _print_settings(operator: Operator) -> None:
     """Print what `run` would use; the cluster last, because it may be missing."""
     for name, value, source in settings(base=defaults(operator)):
-        print(f"{name:26} {value or '(none)':30} {source}")
+        print(f"{name:30} {value or '(none)':30} {source}")
     config = Config.from_environment(base=defaults(operator))
-    print(f"{'cluster':26} {find_cluster(kubeconfig=config.kubeconfig, context=config.context).source}")
+    print(f"{'cluster':30} {find_cluster(kubeconfig=config.kubeconfig, context=config.context).source}")
 
 
 def defaults(operator: Operator) -> Config:

@@ -82,12 +82,9 @@ def check_tuple(where: str, name: str, value: object, of: type | tuple[type, ...
         )
 
 
-RULE: Final = '{"apiGroups": [...], "resources": [...], "verbs": [...]}'
-
-
 def check_rules(where: str, rules: object) -> None:
     """Check the RBAC rules that a class or a task names. `where` is its name. Raises: `OptionError`."""
-    check_tuple(where, "rules", rules, Mapping, RULE)
+    check_tuple(where, "rules", rules, Mapping, '{"apiGroups": [...], "resources": [...], "verbs": [...]}')
 
 
 def check_finalizer(name: str) -> str:

@@ -141,10 +141,6 @@ class Operator:
             extra.check(self)
         check_options(self)
 
-    def uses(self, extra: str) -> bool:
-        """Whether some class among `parts` is served by the extra."""
-        return any(part.extra == extra for part in self.parts)
-
     def of(self, base: type[P]) -> tuple[type[P], ...]:
         """The classes among `parts` that are made from `base`."""
         return tuple(part for part in self.parts if issubclass(part, base))

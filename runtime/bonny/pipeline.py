@@ -108,13 +108,10 @@ async def _run(axn: Reconcile[Any], step: Step) -> None:
 
 def _noted(error: BaseException, step: Step) -> BaseException:
     """`error` with a note that names the step, or what replaces it."""
-    note = f"in step {step_name(step)}"
-    if isinstance(error, Exception):
-        add_note(error, note)
-        return error
-    failed = as_failure(error)
-    failed.add_note(note)
-    failed.__cause__ = error
+    failed = error if isinstance(error, Exception) else as_failure(error)
+    add_note(failed, f"in step {step_name(step)}")
+    if failed is not error:
+        failed.__cause__ = error
     return failed
 
 

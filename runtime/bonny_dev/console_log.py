@@ -1,7 +1,7 @@
 """Console log: the lines of the log for people, in colours on a terminal.
 
 `invoke run-local` uses it. Where the developer tools are installed, `python -m <package>` finds it by its entry point,
-which the wheel has (`bonny.extras.of_tools`). Elsewhere: JSON lines (`bonny.telemetry.logging`).
+which the wheel has (`bonny.carried.of_tools`). Elsewhere: JSON lines (`bonny.telemetry.logging`).
 
 Each reconcile is one aligned line: result, object, reasons, duration. Long texts and characters that are not printable
 are written as in the JSON lines.

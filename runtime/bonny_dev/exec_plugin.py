@@ -1,6 +1,6 @@
 """Exec plugin: a command in a kubeconfig that prints credentials, run as kubectl runs it.
 
-The runtime finds it by its entry point (`bonny.extras.of_tools`): no image has such a command. The official client
+The runtime finds it by its entry point (`bonny.carried.of_tools`): no image has such a command. The official client
 continues without credentials when the command fails; here that is an error with the command. Its stderr is passed on,
 as with kubectl: it may prompt a person for a password.
 Source: client.authentication.k8s.io, ExecCredential.

@@ -15,10 +15,11 @@ from typing import Any, Final
 
 import yaml
 
-from bonny.client.api import ApiRequest, Client, path_of
+from bonny.client.api import Client
 from bonny.client.config import Cluster, Kubeconfig, find_cluster
 from bonny.client.errors import NotFound
 from bonny.client.pages import pages
+from bonny.client.request import ApiRequest, path_of
 from bonny.errors import UsageError
 from bonny.kinds import Kind, Scope, builtin, builtin_kinds
 from bonny.naming import names_of

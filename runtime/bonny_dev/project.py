@@ -101,7 +101,7 @@ class Project:
         except UsageError:
             raise
         except Exception as error:
-            from bonny.extras import missing  # noqa: PLC0415  `invoke --list` must stay light
+            from bonny.carried import missing  # noqa: PLC0415  `invoke --list` must stay light
 
             if isinstance(error, ImportError) and (absent := missing(error)):
                 raise absent from error

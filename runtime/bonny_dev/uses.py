@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 
-from bonny.extras import MissingExtra
+from bonny.carried import MissingExtra
+from bonny.core.selector import hold, requirements_of
 from bonny.operator import Operator
 from bonny.resource import Resource
 
@@ -30,8 +32,20 @@ def selector_of(operator: Operator) -> str:
 
 def namespaces_of(operator: Operator) -> list[Resource]:
     """The namespaces that it watches by name, for a sandbox, where they do not exist yet."""
-    names = operator.watch if isinstance(operator.watch, tuple) else ()
-    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names]
+    return [namespace_with(name) for name in operator.watch] if isinstance(operator.watch, tuple) else []
+
+
+def namespace_with(name: str, labels: Mapping[str, str] = MappingProxyType({})) -> Resource:
+    """A Namespace, for an apply."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": dict(labels)}}
+
+
+def labels_for(selector: str) -> dict[str, str]:
+    """Labels that the selector selects; empty if there are none that are easy to find."""
+    requirements = requirements_of(selector)
+    chosen = {each.key: each.values[0] for each in requirements if each.operator == "In"}
+    labels = {each.key: "true" for each in requirements if each.operator == "Exists"} | chosen
+    return labels if hold(requirements, labels) else {}
 
 
 def imports(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -30,7 +30,7 @@ UNDELIVERED: Final = (
     "the hooks of the template did not run when this repository was rendered: run "
     "PYTHONPATH=vendor python -m bonny_dev.deliver in its folder, and then `uv sync`, or pip install -e '.[dev]'"
 )
-# By these the runtime finds parts of the tools without an import of them (`bonny.extras.of_tools`).
+# By these the runtime finds parts of the tools without an import of them (`bonny.carried.of_tools`).
 ENTRY_POINTS: Final = b"""[bonny.tools]
 console = bonny_dev.console_log:console
 credentials = bonny_dev.exec_plugin:credentials

@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from bonny.client.api import JSON, path_of, target_of
+from bonny.client.api import JSON
 from bonny.client.config import Connection
 from bonny.client.errors import AnswerTooLarge
+from bonny.client.request import path_of, target_of
 from bonny.client.transport import Transport
 from bonny.kinds import Kind
 from bonny_dev.sandbox import Sandbox

@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bonny.client.api import path_of, target_of
 from bonny.client.config import Connection
 from bonny.client.errors import Unreachable
+from bonny.client.request import path_of, target_of
 from bonny.client.transport import Transport
 from bonny.core.framing import Lines
 from bonny.kinds import Kind

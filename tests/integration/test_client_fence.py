@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from bonny.client.api import JSON, ApiRequest, Client, path_of
+from bonny.client.api import JSON, Client
 from bonny.client.config import Connection
 from bonny.client.errors import NotFound, NotLeading, Unreachable
+from bonny.client.request import ApiRequest, path_of
 from bonny.kinds import Kind
 from bonny.resource import OWNER_UID, Key, Resource
 from bonny_dev.sandbox import Sandbox

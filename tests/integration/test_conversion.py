@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from bonny import Operator
-from bonny.client.api import ApiRequest, Client
+from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
+from bonny.client.request import ApiRequest
 from bonny.resource import Resource
 from bonny.tls.server import TlsServer
 from bonny.webhooks.app import WebhookApp

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from bonny.client.api import JSON, ApiRequest, Client
+from bonny.client.api import JSON, Client
 from bonny.client.config import Kubeconfig
+from bonny.client.request import ApiRequest
 from bonny.resource import Resource
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox

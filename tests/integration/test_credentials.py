@@ -16,9 +16,10 @@ import pytest
 import yaml
 
 from bonny.client import api
-from bonny.client.api import JSON, ApiRequest, Client
+from bonny.client.api import JSON, Client
 from bonny.client.config import Cluster, InCluster, Kubeconfig
 from bonny.client.errors import Unauthorized, Unreachable
+from bonny.client.request import ApiRequest
 from bonny.kinds import Kind
 from bonny.resource import Resource
 from bonny_dev.crd.definition import crds

@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 from bonny import Axn, Controller, Field, Kind, List, Operator, Resource, Scope, Spec, Status, Version, Watcher
 from bonny.api import WithObservedGeneration
 from bonny.api.markers import PreserveUnknown
-from bonny.client.api import ApiRequest, Client, path_of
+from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
+from bonny.client.request import ApiRequest, path_of
 from bonny.filters import fits, least_allocated
 from bonny.resource import MANAGED_BY, OWNER_UID
 from bonny.scheduler import Scheduler

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -206,6 +206,133 @@ def test_a_namespace_that_cannot_be_read_yet_holds_up_no_other(sandbox: Sandbox)
         sandbox.eventually(lambda: names(sandbox, later) == {"t1"}, within_seconds=WITHIN)
 
 
+def test_it_starts_without_any_namespace_and_one_joins_later(sandbox: Sandbox) -> None:
+    noted, (later,) = Noted(), new_namespaces(sandbox)
+    sandbox.apply(thing("t1", namespace=later))
+    with watching(sandbox, "team=none-yet", noted.controller) as at_work:
+        assert at_work.process.readiness().ok
+        assert "namespaces with team=none-yet: 0" in at_work.process.readiness().lines
+        assert at_work.process.health().ok
+        labelled(sandbox, later, team="none-yet")
+        sandbox.eventually(lambda: names(sandbox, later) == {"t1"})
+    assert noted.of(f"{later}/t1") == ["add"]
+
+
+def test_a_namespace_that_is_made_again_under_the_same_name_is_another_one(sandbox: Sandbox) -> None:
+    noted, (again, other) = Noted(), new_namespaces(sandbox, 2, team="again")
+    with watching(sandbox, "team=again", noted.controller) as at_work:
+        for name in (again, other):
+            sandbox.apply(thing("t1", namespace=name))
+            sandbox.eventually(lambda name=name: names(sandbox, name) == {"t1"})
+        first = sandbox.get("v1", "Namespace", again)
+        assert first is not None
+        sandbox.request("DELETE", path_of("t1", again))
+        sandbox.eventually(lambda: sandbox.get(*THING, "t1", namespace=again) is None)
+        sandbox.delete("v1", "ConfigMap", "t1", namespace=again)
+        end_namespace(sandbox, again)
+        sandbox.apply(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": again, "labels": {"team": "again"}}}
+        )
+        sandbox.apply(thing("t1", namespace=again))
+        sandbox.eventually(lambda: names(sandbox, again) == {"t1"})
+        sandbox.eventually(lambda: joined(at_work) == {again, other})
+        member = run_of(at_work.process, NamespacesRun).members[again]
+        assert member.uid != first["metadata"]["uid"]
+        spec(sandbox, "t1", other, size=9)
+        sandbox.eventually(lambda: sizes(sandbox, other)["t1"] == "9")
+    assert noted.of(f"{again}/t1") == ["add", "finalize", "add"]
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_of_a_label_that_changes_twice_in_a_moment_the_last_value_counts(sandbox: Sandbox, *, stays: bool) -> None:
+    noted, (name, other), team = Noted(), new_namespaces(sandbox, 2), f"flip-{stays}".lower()
+    first, last = (None, team) if stays else (team, None)
+    labelled(sandbox, other, team=team)
+    labelled(sandbox, name, team=last)
+    for each in (name, other):
+        sandbox.apply(thing("t1", namespace=each))
+    with watching(sandbox, f"team={team}", noted.controller) as at_work:
+        wanted = {name, other} if stays else {other}
+        sandbox.eventually(lambda: joined(at_work) == wanted)
+        for _ in range(5):
+            labelled(sandbox, name, team=first)
+            labelled(sandbox, name, team=last)
+        sandbox.apply(thing("t2", namespace=other))
+        sandbox.eventually(lambda: names(sandbox, other) == {"t1", "t2"})
+        run = run_of(at_work.process, NamespacesRun)
+        sandbox.eventually(lambda: joined(at_work) == wanted and len(run.streams) == 2 * len(wanted))
+        if stays:
+            sandbox.apply(thing("t2", namespace=name))
+            sandbox.eventually(lambda: names(sandbox, name) == {"t1", "t2"})
+        assert run.changes["joined"] - run.changes["left"] == len(wanted)
+
+
+def test_a_namespace_that_becomes_forbidden_stops_no_other(sandbox: Sandbox) -> None:
+    noted, (forbidden, other) = Noted(), new_namespaces(sandbox, 2, team="forbidding")
+    operator = operator_of(noted.controller, watch=NamespaceSelector("team=forbidding"))
+    documents = bundle.documents(operator, namespace=operator.name, local=True, grant_in=[forbidden, other])
+    sandbox.apply(documents)
+    (binding,) = [each for each in documents if each["metadata"].get("namespace") == forbidden]
+    identity = sandbox.service_account_kubeconfig(operator.name, operator.name)
+    with serving(operator, identity, watch_namespaces=(), extras=(operator.watch,)) as at_work:
+        for name in (forbidden, other):
+            sandbox.apply(thing("t1", namespace=name))
+            sandbox.eventually(lambda name=name: names(sandbox, name) == {"t1"})
+        sandbox.delete(binding["apiVersion"], "RoleBinding", binding["metadata"]["name"], namespace=forbidden)
+        run = run_of(at_work.process, NamespacesRun)
+        for stream in run.members[forbidden].streams:
+            at_work.call(stream.distrust)
+        sandbox.eventually(lambda: any(stream.blocked for stream in run.members[forbidden].streams))
+        assert at_work.process.readiness().ok
+        assert at_work.process.health().ok
+        sandbox.apply(thing("t2", namespace=other))
+        spec(sandbox, "t1", other, size=9)
+        sandbox.eventually(lambda: names(sandbox, other) == {"t1", "t2"})
+        sandbox.eventually(lambda: sizes(sandbox, other)["t1"] == "9")
+        labelled(sandbox, forbidden, team=None)
+        sandbox.eventually(lambda: joined(at_work) == {other})
+
+
+class Loop:
+    """Many namespaces with one object each, of which the first ones leave and join in rounds."""
+
+    def __init__(self, sandbox: Sandbox, at_work: Serving, made: list[str], *, changing: int, team: str) -> None:
+        self.sandbox, self.at_work, self.made, self.team = sandbox, at_work, made, team
+        self.moving, self.staying = made[:changing], made[changing:]
+        self.run = run_of(at_work.process, NamespacesRun)
+        (self.worker,) = at_work.process.workers
+
+    def eventually(self, condition: Callable[[], object]) -> None:
+        self.sandbox.eventually(condition, within_seconds=WITHIN)
+
+    def requests(self) -> int:
+        return sum(self.at_work.process.client.requests.answers.values())
+
+    def in_force(self, wanted: list[str]) -> None:
+        """Wait until these namespaces take part, and nothing is due."""
+        self.eventually(lambda: joined(self.at_work) == set(wanted))
+        self.eventually(lambda: not self.worker.router.queue.ready and not self.worker.running)
+
+    def leave(self) -> None:
+        for name in self.moving:
+            labelled(self.sandbox, name, team=None)
+        self.in_force(self.staying)
+
+    def join(self, *, new: str = "") -> None:
+        for name in self.moving:
+            labelled(self.sandbox, name, team=self.team)
+            if new:
+                self.sandbox.apply(thing(new, namespace=name))
+
+    def has(self, wanted: set[str], *, in_: list[str]) -> None:
+        for name in in_:
+            self.eventually(lambda name=name: names(self.sandbox, name) == wanted)
+
+    def has_size(self, size: int, *names: str) -> None:
+        for name in names:
+            self.eventually(lambda name=name: sizes(self.sandbox, name)["t1"] == str(size))
+
+
 @pytest.mark.parametrize(
     ("number", "changing", "rounds"), [(12, 4, 3), pytest.param(300, 20, 3, marks=pytest.mark.slow)]
 )
@@ -219,42 +346,33 @@ def test_namespaces_that_come_and_go_lose_nothing_and_leave_no_stream_open(
     closed: weakref.WeakSet[Stream] = weakref.WeakSet()
 
     with watching(sandbox, f"team={team}", noted.controller) as at_work:
-        process = at_work.process
-        sandbox.eventually(lambda: joined(at_work) == set(made), within_seconds=WITHIN)
-        sandbox.eventually(lambda: all(names(sandbox, name) == {"t1"} for name in made), within_seconds=WITHIN)
-        run = run_of(process, NamespacesRun)
-        moving, staying = made[:changing], made[changing:]
-        steady = sum(process.client.requests.answers.values())
+        loop = Loop(sandbox, at_work, made, changing=changing, team=team)
+        loop.in_force(made)
+        loop.has({"t1"}, in_=made)
+        changed = (made[0], made[-1])
         for size in range(2, 2 + rounds):
-            closed.update(stream for name in moving for stream in run.members[name].streams)
-            for name in moving:
-                labelled(sandbox, name, team=None)
-            sandbox.eventually(lambda: joined(at_work) == set(staying), within_seconds=WITHIN)
-            for name in (moving[0], staying[0]):
+            closed.update(stream for name in loop.moving for stream in loop.run.members[name].streams)
+            before = loop.requests()
+            loop.leave()
+            loop.join()
+            loop.in_force(made)
+            # Of each: two lists, two watches, and the question whether it is gone. Its objects cost nothing.
+            loop.eventually(lambda before=before: loop.requests() - before >= 5 * changing)
+            assert loop.requests() - before == 5 * changing
+
+            loop.leave()
+            for name in changed:
                 spec(sandbox, "t1", name, size=size)
-            for name in moving:
-                labelled(sandbox, name, team=team)
-                sandbox.apply(thing(f"n{size}", namespace=name))
-            wanted = {"t1", *(f"n{each}" for each in range(2, size + 1))}
-            sandbox.eventually(lambda: joined(at_work) == set(made), within_seconds=WITHIN)
-            sandbox.eventually(
-                lambda wanted=wanted: all(names(sandbox, name) == wanted for name in moving), within_seconds=WITHIN
-            )
-            for name in (moving[0], staying[0]):
-                sandbox.eventually(
-                    lambda name=name, size=size: sizes(sandbox, name)["t1"] == str(size), within_seconds=WITHIN
-                )
-        assert len(run.streams) == 2 * number
-        assert run.changes == {"joined": number + rounds * changing, "left": rounds * changing}
+            loop.join(new=f"n{size}")
+            loop.has({"t1", *(f"n{each}" for each in range(2, size + 1))}, in_=loop.moving)
+            loop.has_size(size, *changed)
+            loop.in_force(made)
+        assert len(loop.run.streams) == 2 * number
+        assert loop.run.changes == {"joined": number + 2 * rounds * changing, "left": 2 * rounds * changing}
         gc.collect()
-        opened = set(run.streams)
+        opened = set(loop.run.streams)
         assert [stream for stream in closed if stream not in opened] == [], "closed streams are kept in memory"
-        # For each return: two lists, two watches, the question whether the namespace is gone; for each object at most
-        # the finalizer, a GET and an apply of the child, and the status.
-        spent = sum(process.client.requests.answers.values()) - steady
-        returns = rounds * changing
-        objects = sum(1 + each for each in range(1, rounds + 1)) * changing + 2 * rounds
-        assert spent <= 5 * returns + 5 * objects + 10 * rounds
+        moving = set(loop.moving)
     assert {key for _, key in noted.calls} == {
         f"{name}/{each}"
         for name in made

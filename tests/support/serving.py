@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,11 @@ class Serving:
         Sandbox.eventually(lambda: not self._thread.is_alive() or self.process.readiness().ok, within_seconds=30.0)
         if self._failure is not None:
             raise self._failure
+
+    def call(self, function: Callable[[], object]) -> None:
+        """Call it on the event loop of the operator."""
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(function)
 
     def stop(self) -> None:
         """Stop it in order. Harmless when it has stopped."""

@@ -26,6 +26,7 @@ from tests.template.conftest import copied
 LISTED = json.loads(wheel.sources()["extras.json"])
 WITHOUT = "without any"
 ALL = "all"
+LABELED = "BONNY_WATCH_NAMESPACES_LABELED"
 USES = {
     "scheduler": """
 from bonny.scheduler import Scheduler
@@ -197,6 +198,40 @@ def test_the_default_set_imports_only_its_own_extras(pristine: Path) -> None:
             if below and not (path.parent.name == "servers" and below == {"cron"}):  # ticks load it by an option
                 found.add(f"{path.relative_to(pristine)}: {sorted(below)}")
     assert found == set()
+
+
+def test_namespaces_by_labels_pass_lint_types_tests_and_the_manifest_has_their_permissions(
+    installed_once: Path,
+) -> None:
+    project, source = installed_once, installed_once / "src/widgets_operator/operator.py"
+    text = source.read_text("utf-8")
+    if "namespaces" not in listed_in(project):
+        assert invoke(project, "extras", "--add", "namespaces").returncode == 0
+    watching = text.replace('watch="all"', 'watch=NamespaceSelector("team in (a,b),!archived")')
+    importing = "from bonny import Operator, discover\n"
+    source.write_text(
+        watching.replace(importing, f"{importing}from bonny.namespaces import NamespaceSelector\n"), "utf-8"
+    )
+    try:
+        done = invoke(project, "lint", "test", "--unit", "manifest", "--out", "-")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"{LABELED}, value: 'team in (a,b),!archived'" in done.stdout
+        done = invoke(project, "manifest", "--grant-in", "shop,billing", "--out", "-")
+        assert done.stdout.count("name: widgets-operator-in-namespace, namespace: ") == 2, done.stdout + done.stderr
+        done = invoke(project, "extras", "--remove", "namespaces")
+        assert (done.returncode, "is in use by src/widgets_operator/operator.py" in done.stderr) == (2, True)
+        for settings, sentence in (
+            ({"BONNY_WATCH_NAMESPACE": "a", LABELED: "team=b"}, "are both set: leave out one of them"),
+            ({LABELED: "team in ("}, f"{LABELED} is 'team in (': use a selector of labels"),
+        ):
+            command = [sys.executable, "-m", "widgets_operator"]
+            path = os.pathsep.join((str(project / "src"), str(project / "vendor")))
+            ended = subprocess.run(
+                command, env={**os.environ, "PYTHONPATH": path, **settings}, capture_output=True, text=True, check=False
+            )
+            assert (ended.returncode, ended.stderr.count("\n"), sentence in ended.stderr) == (2, 1, True), ended.stderr
+    finally:
+        source.write_text(text, "utf-8")
 
 
 # --- adding and removing ----------------------------------------------------------------------------------------------

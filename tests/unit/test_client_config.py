@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bonny import extras
+from bonny import carried
 from bonny.client.config import Connection, InCluster, Kubeconfig, find_cluster
 from bonny.errors import UsageError
 
@@ -106,17 +106,17 @@ async def test_without_the_extra_a_proxy_of_the_kubeconfig_is_refused_and_the_en
     file = str(kubeconfig(tmp_path / "config", contexts=("one", "two"), **{"proxy-url": "http://ours:3128"}))
     (tmp_path / "token").write_text("abc", "ascii")
     monkeypatch.setenv("HTTPS_PROXY", "http://everybodys:3128")
-    extras.listed()
-    monkeypatch.setattr(extras, "PACKAGE", tmp_path)
+    carried.listed()
+    monkeypatch.setattr(carried, "PACKAGE", tmp_path)
 
-    with pytest.raises(extras.MissingExtra) as caught:
+    with pytest.raises(carried.MissingExtra) as caught:
         await Kubeconfig(file).connect()
     assert str(caught.value) == (
         f"the proxy-url of the current context of {file} needs the extra proxy, which is not in vendor/: "
         "run `invoke extras --add proxy`"
     )
     assert (await InCluster("https://10.0.0.1:443", tmp_path).connect()).proxy is None
-    (warned,) = extras.unused_variables({"HTTPS_PROXY": "http://everybodys:3128"})
+    (warned,) = carried.unused_variables({"HTTPS_PROXY": "http://everybodys:3128"})
     assert warned.extra == "proxy"
 
 

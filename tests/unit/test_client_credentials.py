@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bonny.client.api import ApiRequest, Client
+from bonny.client.api import Client
 from bonny.client.config import Connection
 from bonny.client.errors import Unreachable
+from bonny.client.request import ApiRequest
 from bonny.errors import UsageError
 from tests.support.virtual import Clock
 

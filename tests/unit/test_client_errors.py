@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from invoke.exceptions import Exit
 
-from bonny.client.api import Client, retry_after, was_made
+from bonny.client.api import Client, was_made
 from bonny.client.errors import (
     LEFT_OUT,
     Conflict,
@@ -25,6 +25,7 @@ from bonny.client.errors import (
     refusal,
     shows_values,
 )
+from bonny.client.request import retry_after
 from bonny.core.objects import Cause, Failure
 from bonny_dev.tasks.declaring import in_one_sentence
 

@@ -9,7 +9,8 @@ import pytest
 import bonny.client
 from bonny import Key, Kind
 from bonny.client import ApiError
-from bonny.client.api import AnyKind, ApiRequest, Client, Name
+from bonny.client.api import AnyKind, Client, Name
+from bonny.client.request import ApiRequest
 from bonny.client.transport import Answer
 from bonny.errors import OptionError
 from tests.support.widget import Widget

@@ -19,7 +19,9 @@ from typing import TypeAlias
 import pytest
 
 from bonny import Operator, telemetry
-from bonny.extras import PACKAGE, Extra, MissingExtra, Part, is_present, listed, load, missing, present
+from bonny.carried import PACKAGE, MissingExtra, is_present, listed, load, missing
+from bonny.extras import Extra, Part, present
+from bonny_dev.wheel import listed_extras, sources
 
 Without: TypeAlias = Callable[..., Path]
 FOLDERS = sorted({folder for extra in listed().values() for folder in extra.folders})
@@ -118,9 +120,11 @@ def test_each_class_that_an_extra_serves_names_its_extra() -> None:
 
 
 def test_packages_of_the_table_are_requirements_with_bounds() -> None:
-    for extra in listed().values():
-        assert [each for each in extra.packages if not re.match(r"[\w-]+>=[\d.]+,<\d+(; .+)?$", each)] == []
-        assert extra.folders or extra.packages
+    table = listed_extras(sources())
+    for name, extra in listed().items():
+        packages = table[name].get("packages", [])
+        assert [each for each in packages if not re.match(r"[\w-]+>=[\d.]+,<\d+(; .+)?$", each)] == []
+        assert extra.folders or packages
 
 
 # --- the core ---------------------------------------------------------------------------------------------------------
@@ -128,7 +132,7 @@ def test_packages_of_the_table_are_requirements_with_bounds() -> None:
 
 ALLOWED = {
     # A resource of Kubernetes has the name of an extra.
-    "client/api.py": ("bonny.namespaces",),
+    "client/request.py": ("bonny.namespaces",),
     # Cron expressions are an option of the core; the extra brings the ticks.
     "servers/ticks.py": ("bonny.cron",),
     # A format of the log has the name of an extra.
@@ -405,7 +409,7 @@ def test_an_import_of_an_extra_that_is_present_is_no_missing_extra() -> None:
 def test_an_absent_extra_is_an_error_with_its_name_and_what_needs_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("bonny.extras.PACKAGE", tmp_path)
+    monkeypatch.setattr("bonny.carried.PACKAGE", tmp_path)
     with pytest.raises(MissingExtra) as raised:
         load("cron", what="it")
     assert (raised.value.what, raised.value.extra) == ("it", "cron")

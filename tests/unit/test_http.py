@@ -257,7 +257,8 @@ def test_a_url_that_cannot_be_used_is_not_quoted(url: str) -> None:
 PROGRAM = """
 import asyncio, sys
 from pathlib import Path
-from bonny.client.api import ApiRequest, Client
+from bonny.client.api import Client
+from bonny.client.request import ApiRequest
 from bonny.client.config import InCluster
 from bonny.client.errors import Unreachable
 

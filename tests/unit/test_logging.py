@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from bonny.calling import call
+from bonny.carried import of_tools
 from bonny.core.queue import Reason
 from bonny.errors import OptionError
-from bonny.extras import of_tools
 from bonny.kinds import Kind
 from bonny.resource import Key
 from bonny.telemetry import logging as ours

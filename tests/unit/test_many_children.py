@@ -11,9 +11,10 @@ import pytest
 
 from bonny.calling import text_of
 from bonny.client import api
-from bonny.client.api import ApiRequest, Client
+from bonny.client.api import Client
 from bonny.client.config import Connection
 from bonny.client.errors import NotLeading, Unreachable
+from bonny.client.request import ApiRequest
 from bonny.client.transport import Answer
 from bonny.resource import listed
 from bonny.steps.live import AT_ONCE, gather_all

@@ -18,8 +18,8 @@ import pytest
 from bonny import Controller, Kind, Operator, Owned
 from bonny.calling import HANDLER_THREAD
 from bonny.client import Client
-from bonny.client.api import ApiRequest
 from bonny.client.config import Connection
+from bonny.client.request import ApiRequest
 from bonny.client.transport import Answer
 from bonny.controller import Restart
 from bonny.core import watch

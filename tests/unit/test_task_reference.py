@@ -23,6 +23,14 @@ def test_every_task_and_every_word_of_it_is_explained(name: str) -> None:
 
 
 @NAMES
+def test_an_option_without_a_default_takes_several_values(name: str) -> None:
+    """Regression: `invoke manifest --grant-in a,b` read the letters of its value as names."""
+    single = [each for each in task_reference.collection()[name].get_arguments() if each.kind is not list]
+
+    assert [each.name for each in single if each.default is None and not each.positional] == []
+
+
+@NAMES
 def test_the_options_on_the_page_are_those_that_invoke_takes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     (section,) = [part for part in task_reference.page().split("\n## ") if part.startswith(f"{name}\n")]
     words = [line.split("`")[1].split()[0] for line in section.splitlines() if line.startswith("| `")]

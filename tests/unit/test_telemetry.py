@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 import bonny
-from bonny import telemetry
+from bonny import compat, telemetry
 from bonny.errors import OptionError
 from bonny.telemetry import events
 from tests.support.heard import heard
@@ -53,7 +53,7 @@ BONNY = [
 
 @pytest.fixture(autouse=True)
 def _nobody_else(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(events, "_defaults", {})
+    monkeypatch.setattr(events, "defaults", {})
     yield
     assert not events._attached, "a listener is left over"
 
@@ -214,5 +214,5 @@ def test_default_metadata_goes_with_every_event_and_the_events_own_beats_it() ->
 
     expected = {"operator": "widgets-operator", "region": "there", "task": "t"}
     assert listener.events[0].metadata == expected
-    assert telemetry.metadata() == {"operator": "widgets-operator", "region": "here"}
-    assert telemetry.metadata({"region": "there", "task": "t"}) == expected
+    assert compat.metadata() == {"operator": "widgets-operator", "region": "here"}
+    assert compat.metadata({"region": "there", "task": "t"}) == expected

@@ -18,8 +18,8 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import SpanKind, StatusCode
 
 from bonny import Axn, Controller, Kind, PeriodicTask, Retry, TaskRun, Terminal
-from bonny.client.api import path_of
 from bonny.client.metering import Requests
+from bonny.client.request import path_of
 from bonny.core.queue import Reason
 from bonny.core.records import Action
 from bonny.engine.reconcile import Step

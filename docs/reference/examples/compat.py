@@ -242,6 +242,10 @@ def span() -> None:
     assert heard == ["mine.backup.start", "mine.backup.stop"]
 
 
+def metadata() -> None:
+    assert compat.metadata({"task": "t"})["task"] == "t"
+
+
 def measure() -> None:
     measurements, result = compat.measure(lambda: 6 * 7)
     assert result == 42

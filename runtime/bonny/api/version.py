@@ -32,7 +32,7 @@ from ..resource import Resource
 from .object_model import ObjectModel, object_model_of
 from .reading import read
 from .rules import Rule
-from .status import Spec, Status
+from .status import Status
 
 S = TypeVar("S")
 S_co = TypeVar("S_co", covariant=True)
@@ -182,11 +182,6 @@ class Version:
         """The `Kind` of this version; `default_group` is the operator's group."""
         group = cls.group or default_group
         return Kind(f"{group}/{cls.version}", cls.kind, plural=cls.plural, scope=cls.scope)
-
-    @classmethod
-    def spec_model(cls) -> type[Spec] | None:
-        """The class of `spec`; None without a spec, or with one without a schema. Raises: `OptionError` for others."""
-        return object_model(cls).spec
 
     @classmethod
     def status_model(cls) -> type[Status] | None:

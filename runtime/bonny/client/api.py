@@ -25,10 +25,8 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import replace
 from typing import Any, Final, Protocol, TypeAlias
-from urllib.parse import quote, urlencode
 
 import msgspec
 
@@ -42,6 +40,8 @@ from .config import Cluster, Connection
 from .errors import LEFT_OUT, NotLeading, Unreachable, refusal
 from .http.connection import FOREVER
 from .metering import Requests
+from .pages import pages
+from .request import ApiRequest, path_of, retry_after, target_of
 from .transport import Answer, Headers, StreamAnswer, Transport
 
 log = logging.getLogger("bonny.client.api")
@@ -92,34 +92,12 @@ Name: TypeAlias = str | tuple[str, str]
 """The name of an object, or (namespace, name), such as a `Key`."""
 
 
-def path_of(kind: Kind, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
-    """The URL path of a kind's collection, or of one object, or of its subresource."""
-    parts = ["/apis" if kind.group else "/api", kind.api_version]
-    if namespace:
-        parts += ["namespaces", quote(namespace, safe="")]
-    parts += [kind.plural, *(quote(part, safe="") for part in (name, subresource) if part)]
-    return "/".join(parts)
-
-
 def _check_name(verb: str, kind: Kind, key: Key, subresource: str = "") -> None:
     """Raises: `OptionError` for what cannot be a name: an empty one would stand for all objects of the kind."""
     optional = (("namespace", key.namespace), ("subresource", subresource))
     for noun, text in (("name", key.name), *(each for each in optional if each[1])):
         if not is_object_name(text):
             raise OptionError(f"cannot {verb} {kind.resource}: {str(text)[:60]!r} is not the {noun} of an object")
-
-
-@dataclass(frozen=True, slots=True)
-class ApiRequest:
-    """A request as it is sent; parameters of the query without a value are left out."""
-
-    method: str
-    path: str
-    query: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = None
-    limit_bytes: int | None = None
-    """The longest answer that is read. Default: the transport's own limit."""
 
 
 class Client:
@@ -220,8 +198,6 @@ class Client:
         `label_selector` as in `axn.children`; default: that of the `Kind`.
         Raises: `ApiError`; `OptionError` for a malformed selector, and for an empty namespace. RBAC: list.
         """
-        from .pages import pages  # noqa: PLC0415  which sends its requests by a client
-
         kind = self._kind(kind)
         if namespace is not None and not is_object_name(namespace):
             raise OptionError(
@@ -459,20 +435,3 @@ def _as_yaml(resource: Mapping[str, Any]) -> bytes:
     if encoded.isascii() and b"\x7f" not in encoded:
         return encoded
     return UNLIKE_JSON.sub(lambda character: f"\\u{ord(character[0]):04x}", encoded.decode()).encode()
-
-
-def target_of(path: str, query: Mapping[str, str]) -> str:
-    """Path and query as they are sent; parameters without a value are left out."""
-    encoded = _encoded(tuple(query.items()))
-    return f"{path}?{encoded}" if encoded else path
-
-
-@lru_cache(maxsize=64)  # a controller applies with the same parameters each time
-def _encoded(query: tuple[tuple[str, str], ...]) -> str:
-    return urlencode([(name, value) for name, value in query if value])
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds in Retry-After; None without it, or for a date, which API servers do not send."""
-    value = headers.get("retry-after", "")
-    return float(value) if value.isdecimal() else None

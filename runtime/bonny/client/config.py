@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from ..carried import is_present, load, of_tools
 from ..errors import UsageError
-from ..extras import is_present, load, of_tools
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 # Same as client-go: the kubelet replaces a token at 80 % of its lifetime, and the old one stays valid for a while.

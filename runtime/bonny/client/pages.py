@@ -6,25 +6,32 @@ You need it to iterate over a kind of any size: memory holds one page. `Client.l
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
 from ..core.objects import UNREADABLE, Failure, Page, decode_failure, decode_page
 from ..core.watch import LIST_PAGE, PAGE_BYTES, SMALLER
 from ..kinds import Kind
-from .api import ApiRequest, Client, path_of, retry_after
 from .errors import AnswerTooLarge, refusal
+from .request import ApiRequest, path_of, retry_after
 from .transport import Answer
 
-# Media types that request only the metadata of objects (API concepts, "Receiving resources as metadata").
+# Media types that request only the metadata of objects.
 AS_METADATA: Final = {
     "list": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
     "watch": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
 }
 
 
-async def pages(client: Client, kind: Kind, *, namespace: str | None = None) -> AsyncIterator[Page]:
+class Exchanges(Protocol):
+    """A `Client`."""
+
+    async def exchange(self, request: ApiRequest, /) -> Answer:
+        """Send one request and return its answer."""
+
+
+async def pages(client: Exchanges, kind: Kind, *, namespace: str | None = None) -> AsyncIterator[Page]:
     """The objects of `kind`, page by page: in its namespace, else in `namespace` (None: all), by its selectors.
 
     Guarantees: every object that exists all the time is returned, however long the reader takes for a page: when the

@@ -23,4 +23,5 @@ from .steps import step as step
 from .telemetry import LOGGER_ID as LOGGER_ID
 from .telemetry import attach_logger as attach_logger
 from .telemetry import measure as measure
+from .telemetry import metadata as metadata
 from .telemetry import span as span

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from ..calling import text_of
+from ..telemetry import events
 from ..telemetry.events import EVENTS, NOTHING, attach_many, execute
 from ..telemetry.logging import STANDARD
 
@@ -52,3 +53,8 @@ def measure(function: Callable[[], T]) -> tuple[dict[str, float], T]:
     began = time.monotonic()
     result = function()
     return {"duration": time.monotonic() - began}, result
+
+
+def metadata(more: Mapping[str, object] = NOTHING) -> dict[str, object]:
+    """The metadata of every event (`telemetry.set_metadata`), with `more`."""
+    return {**events.defaults, **more}

@@ -1,7 +1,4 @@
-"""Backoff: how long to wait after the n-th failure in a row.
-
-You need it wherever something is tried again: a stream, a key.
-"""
+"""Backoff: how long to wait after the n-th failure in a row."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ Rules worth knowing:
   record names. Times in a record are never compared with the local clock.
 - Every write names the resourceVersion that it was decided on: of several candidates that find the Lease free, one gets
   it.
-- A write that was not answered with success may have been stored all the same: what counts is what is read next.
+- A write that was not answered with success may have been stored: what counts is what is read next.
 - A Lease that was there and is gone, or whose holder was removed by hand, is free after a whole lease duration: its
   holder may not know yet. The holder itself makes it again at once. A holder that finds another's name stops at once.
 

@@ -49,8 +49,8 @@ class Store:
 
         self._listed = 0
         self._restored = False
-        self._indexes: dict[Hashable, tuple[IndexFunction, dict[str, Key | set[Key]]]] = {}
-        """A value of a single object, as most are, is held without a set; that saves 200 bytes per object."""
+        self.indexes: dict[Hashable, tuple[IndexFunction, dict[str, Key | set[Key]]]] = {}
+        """Stores may share them. One key is held without a set."""
 
     def __len__(self) -> int:
         return len(self._items)
@@ -89,15 +89,15 @@ class Store:
 
     def add_index(self, name: Hashable, function: IndexFunction) -> None:
         """Maintain an index called `name` from now on; adding it twice has no effect."""
-        if name in self._indexes:
+        if name in self.indexes:
             return
-        self._indexes[name] = (function, {})
+        self.indexes[name] = (function, {})
         for key, item in self._items.items():
             self._index(name, key, None, item)
 
     def lookup(self, name: Hashable, value: str) -> frozenset[Key]:
         """The keys whose objects have `value` in the index called `name`."""
-        keys = self._indexes[name][1].get(value)
+        keys = self.indexes[name][1].get(value)
         if keys is None:
             return frozenset()
         return frozenset(keys) if isinstance(keys, set) else frozenset((keys,))
@@ -109,7 +109,7 @@ class Store:
         return [item for item in map(self.get, self.lookup(name, value)) if item is not None]
 
     def _index(self, name: Hashable, key: Key, old: Item | None, new: Item | None) -> None:
-        function, entries = self._indexes[name]
+        function, entries = self.indexes[name]
         before = set(function(old)) if old is not None else set()
         after = set(function(new)) if new is not None else set()
         for value in before - after:
@@ -136,7 +136,7 @@ class Store:
         else:
             self._items[key] = new
             self.bytes += len(new.raw)
-        for name in self._indexes:
+        for name in self.indexes:
             self._index(name, key, old, new)
 
     def _put(self, item: Item, *, live: bool) -> Sequence[Delta]:

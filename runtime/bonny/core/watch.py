@@ -128,7 +128,7 @@ class ErrorKind(StrEnum):
 
 
 class StreamError(msgspec.Struct, frozen=True):
-    """The last error of a stream, until it works again. A record, not an exception: it is never raised."""
+    """The last error of a stream, until it works again; it is never raised."""
 
     kind: ErrorKind
     verb: str

@@ -164,9 +164,7 @@ class Router:
     async def requeue_all(self) -> None:
         """Let each object count as not yet reconciled, and queue it."""
         self.records.forget_reconciles()
-        keys: list[Key] = []
-        for stream in self.primary:
-            keys += stream.store.keys()
+        keys = [item.key for stream in self.primary for item in stream.store]
         for number, key in enumerate(keys):
             if number % QUEUED_AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -202,10 +200,12 @@ class Router:
             for key in self.indexes.owners(delta) | self.own_writes.followers(stream, delta):
                 if not self.own_writes.is_own(key, stream, delta, Reason.CHILD):
                     self._enqueue(key, Reason.CHILD, priority=priority)
-        for kind, other in self._related:
-            if other is stream:
-                for key in filter(self.item, self.indexes.concerned(kind, delta)):
-                    self._enqueue(key, Reason.RELATED, priority=priority)
+        for kind in self._relating(stream):
+            for key in filter(self.item, self.indexes.concerned(kind, delta)):
+                self._enqueue(key, Reason.RELATED, priority=priority)
+
+    def _relating(self, stream: Stream) -> Iterable[Related]:
+        return [kind for kind, other in self._related if other is stream]
 
     def _seen_primary(self, stream: Stream, delta: Delta, priority: Priority) -> None:
         key, old, new, live = delta

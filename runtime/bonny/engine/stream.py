@@ -15,9 +15,10 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Protocol
 
-from ..client.api import Client, path_of, retry_after
+from ..client.api import Client
 from ..client.errors import AnswerTooLarge, Unreachable, missing_rule
 from ..client.pages import AS_METADATA, page_request
+from ..client.request import path_of, retry_after
 from ..core import watch
 from ..core.framing import Lines, LineTooLong
 from ..core.store import Delta, Store

@@ -46,14 +46,14 @@ class Member:
         self.left, self.advance = asyncio.Event(), asyncio.Event()
         self.joined = self.leaving = False
         self.tasks: list[Supervised] = []
-        self._joined_streams = streams.within(name)
-        self.parts = [(router, self._joined_streams.followed(router)) for router in streams.routers]
+        self.joined_streams = streams.within(name)
+        self.parts = [(router, self.joined_streams.followed(router)) for router in streams.routers]
         """The routers, each with the streams that it follows here."""
 
     @property
     def streams(self) -> list[Stream]:
         """Its streams."""
-        return list(self._joined_streams)
+        return list(self.joined_streams)
 
     @property
     def state(self) -> str:
@@ -137,6 +137,7 @@ class NamespacesRun(ExtraRun):
             await cancelled([task.task for task in member.tasks])
             for router, followed in member.parts:
                 router.leave(member.name, followed, deleted=deleted)
+            self._streams.close(member.joined_streams)
             for worker in self._process.workers:
                 worker.paused -= {key for key in worker.paused if worker.router.item(key) is None}
             if member.joined:

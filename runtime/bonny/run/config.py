@@ -20,8 +20,9 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationError
 from pydantic.dataclasses import dataclass
 
+from ..carried import unused_variables
 from ..errors import OptionError, UsageError
-from ..extras import present, unused_variables
+from ..extras import present
 from ..naming import check_dns_label
 from ..operator import LONGEST_GRACE
 

@@ -1,4 +1,4 @@
-"""Lifespans: the base of what enters and leaves lifespans; it does nothing, as for an operator without one."""
+"""Lifespans: the base, which does nothing, as for an operator without one."""
 
 from __future__ import annotations
 

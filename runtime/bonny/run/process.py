@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
+from ..carried import load
 from ..client.api import Client
 from ..client.config import Cluster, own_namespace
 from ..controller import Controller, Restart
@@ -21,7 +22,7 @@ from ..core.records import Action
 from ..engine.stream import Stream
 from ..engine.worker import Worker
 from ..events import EventRecorder
-from ..extras import ExtraRun, NamespaceChoice, load, of_operator
+from ..extras import ExtraRun, NamespaceChoice, of_operator
 from ..operator import Operator
 from ..pipeline import Pipeline
 from ..servers.periodic import PeriodicTasks

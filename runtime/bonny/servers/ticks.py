@@ -8,8 +8,8 @@ import random
 import time
 from typing import Protocol
 
+from ..carried import load
 from ..client.clock import pause
-from ..extras import load
 
 
 class Ticks(Protocol):

@@ -6,5 +6,4 @@ from .events import attach_many as attach_many
 from .events import detach as detach
 from .events import execute as execute
 from .events import lifetime as lifetime
-from .events import metadata as metadata
 from .events import set_metadata as set_metadata

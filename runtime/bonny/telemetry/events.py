@@ -58,7 +58,8 @@ class _Attached(NamedTuple):
 
 # By id. Each use is one operation that is atomic in CPython, so threads need no lock.
 _attached: dict[str, _Attached] = {}
-_defaults: dict[str, object] = {}
+defaults: dict[str, object] = {}
+"""The metadata of every event."""
 
 
 # --- listening ---
@@ -102,7 +103,7 @@ def execute(name: str, measurements: Mapping[str, float] = NOTHING, metadata: Ma
         if name not in each.names:
             continue
         try:
-            each.listener(name, measurements, {**_defaults, **metadata}, each.config)
+            each.listener(name, measurements, {**defaults, **metadata}, each.config)
         except BaseException:
             detach(each.id)
             log.exception("a listener failed and was detached", extra={"listener": each.id, "event": name})
@@ -120,11 +121,6 @@ def lifetime(part: str, metadata: Mapping[str, object] = NOTHING) -> Iterator[No
     execute(f"{part}.genserver.down", NOTHING, {**metadata, "reason": "stopped"})
 
 
-def metadata(more: Mapping[str, object] = NOTHING) -> dict[str, object]:
-    """The metadata of every event, with `more`."""
-    return {**_defaults, **more}
-
-
 def set_metadata(**values: object) -> None:
     """Add `values` to the metadata of every event from now on; metadata of an event itself take precedence."""
-    _defaults.update(values)
+    defaults.update(values)

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from ..core.meters import Exemplar
-
-if TYPE_CHECKING:
-    from ..engine.reconcile import Reconcile
 
 Ended: TypeAlias = Callable[[int | None, BaseException | None], None]
 """Called at the end of a request with the status of its answer; without an answer, with the error."""
@@ -21,8 +18,8 @@ Ended: TypeAlias = Callable[[int | None, BaseException | None], None]
 class Spans(Protocol):
     """Makes spans."""
 
-    async def reconcile(self, axn: Reconcile[Any], run: Awaitable[None], *, controller: str) -> None:
-        """Await the run of a reconcile in its trace."""
+    async def reconcile(self, axn: Any, run: Awaitable[None], *, controller: str) -> None:
+        """Await the run of a reconcile, an `engine.reconcile.Reconcile`, in its trace."""
 
     async def step(self, name: str, run: Awaitable[None]) -> None:
         """Await the run of a step, in a span if its reconcile is recorded."""

@@ -43,7 +43,7 @@ class Webhooks(Extra):
 
 def _is_called(operator: Operator) -> bool:
     """Whether the API server calls this operator."""
-    return operator.uses("webhooks") or bool(operator.converted)
+    return bool(operator.converted) or any(part.extra == "webhooks" for part in operator.parts)
 
 
 EXTRA = Webhooks()

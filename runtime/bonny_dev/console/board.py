@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -27,6 +28,8 @@ from ..why.facts import OperatorFacts, controller_of, facts, operator_facts
 from .changes import Changes
 from .memory import NONE, Last, Memory
 
+# Streams of one kind that are shown one by one.
+STREAMS: Final = 5
 # Of a list; a person searches for the rest.
 SHOWN: Final = 200
 # Rows with these outcomes come first.
@@ -192,7 +195,34 @@ def shown(inside: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
     """The overview of an operator, with ages in place of its clock, and a summary of its controllers' objects."""
     controllers = [{**each, **memory.summary(each["name"], each["kind"])} for each in inside["controllers"]]
     rest = {name: value for name, value in with_ages(inside).items() if name not in ("requests", "clock")}
-    return {**rest, "controllers": controllers}
+    return {**rest, "controllers": controllers, "streams": by_kind(rest["streams"])}
+
+
+def by_kind(streams: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The streams; of a kind with more than `STREAMS` one for all of its namespaces, and the first that are not in
+    sync."""
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for each in streams:
+        kinds.setdefault(each["name"].partition(" in ")[0], []).append(each)
+    found: list[dict[str, Any]] = []
+    for name, of in kinds.items():
+        late = [each for each in of if each["error"] or not each["synced"]]
+        found += of if len(of) <= STREAMS else [_together(name, of), *late[:STREAMS]]
+    return found
+
+
+def _together(name: str, of: list[dict[str, Any]]) -> dict[str, Any]:
+    failing, opened = [each for each in of if each["error"]], [each["opened"] for each in of]
+    return {
+        "name": f"{name} in {len(of)} namespaces",
+        "objects": sum(each["objects"] for each in of),
+        "synced": all(each["synced"] for each in of),
+        "silent": max(each["silent"] for each in of),
+        "opened": None if None in opened else min(opened),
+        "errors": dict(sum((Counter(each["errors"]) for each in of), Counter[str]())),
+        "error": f"{len(failing)} of {len(of)} fail" if failing else None,
+        "failing": max((each["failing"] for each in failing), default=None),
+    }
 
 
 def _ours(kind: Kind, operator: str) -> Kind:

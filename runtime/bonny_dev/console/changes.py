@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
-from bonny.client.api import path_of
+from bonny.client.request import path_of
 from bonny.core.fields import project
 from bonny.core.store import Delta
 from bonny.engine.stream import Stream

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 from bonny.client.api import Client
@@ -30,11 +31,13 @@ ROWS: Final = 5
 CLEAR: Final = "\033[H\033[2J"
 
 
-def open_console(cluster: Cluster, operator: Operator, *, namespace: str, url: str, port: int) -> None:
+def open_console(
+    cluster: Cluster, operator: Operator, *, namespace: str, url: str, port: int, root: Path | None = None
+) -> None:
     """Serve the page until Ctrl-C. Raises: `UsageError`, `ApiError`."""
 
     def reach(client: Client) -> Inside:
-        return inside_of(url, client, operator, namespace)
+        return inside_of(url, client, operator, namespace, root)
 
     serving = serve(cluster, operator, namespace=namespace, reach=reach, port=port, opened=_announce)
     try:
@@ -74,22 +77,24 @@ def _announce(link: str) -> None:
     print(f"the console is at {link}; Ctrl-C ends it", flush=True)
 
 
-def top(cluster: Cluster, operator: Operator, *, namespace: str, url: str, once: bool) -> int:
+def top(cluster: Cluster, operator: Operator, *, namespace: str, url: str, once: bool, root: Path | None = None) -> int:
     """Print the operator's queues and streams, and again every two seconds until Ctrl-C; returns 1 without an answer.
 
     Raises: `UsageError`.
     """
     try:
-        return asyncio.run(_top(cluster, operator, namespace=namespace, url=url, once=once))
+        return asyncio.run(_top(cluster, operator, namespace=namespace, url=url, once=once, root=root))
     except KeyboardInterrupt:
         print()
         return 0
 
 
-async def _top(cluster: Cluster, operator: Operator, *, namespace: str, url: str, once: bool) -> int:
+async def _top(
+    cluster: Cluster, operator: Operator, *, namespace: str, url: str, once: bool, root: Path | None = None
+) -> int:
     async with (
         Client(cluster, user_agent=f"{operator.user_agent} top", timeout=SECONDS * 5) as client,
-        inside_of(url, client, operator, namespace) as inside,
+        inside_of(url, client, operator, namespace, root) as inside,
     ):
         memory = Memory(inside)
         while True:

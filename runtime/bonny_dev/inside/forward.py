@@ -16,8 +16,9 @@ from typing import Final
 
 from aiohttp import ClientError, ClientSession, ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 
-from bonny.client.api import Client, path_of
+from bonny.client.api import Client
 from bonny.client.certificates import Certificates
+from bonny.client.request import path_of
 from bonny.kinds import Kind
 from bonny.resource import Resource
 

@@ -1,8 +1,9 @@
 """Inside: reads the operator's own console (`bonny.console`), at an address or through the API server.
 
-Without an address it is looked for in the cluster: the pod of the leader, by its Lease, and the port in its
-environment. Requests then go through the API server's port-forward, with the person's own permissions, and nothing
-listens on this machine. Each sentence under `problem` is the reason for a missing answer.
+Without an address it is that of this project's `run-local`; else it is looked for in the cluster: the pod of the
+leader, by its Lease, and the port in its environment. Requests then go through the API server's port-forward, with the
+person's own permissions, and nothing listens on this machine. Each sentence under `problem` is the reason for a missing
+answer.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -27,6 +29,7 @@ from bonny.resource import Resource, printable
 from bonny.run.leader import LEASE
 
 from .forward import CannotForward, Tunnel
+from .local import answering
 
 # It answers from memory.
 SECONDS: Final = 5.0
@@ -139,14 +142,35 @@ class InCluster(Inside):
         self._open = self.tunnel = None
 
 
-def inside_of(url: str, client: Client, operator: Operator, namespace: str) -> Inside:
-    """The operator's own console at `url`, or at BONNY_CONSOLE_URL; without an address, that of the leader's pod.
+class Nearby(Inside):
+    """The console of the `run-local` of the project at `root` while that works with this cluster; else `otherwise`."""
+
+    def __init__(self, root: Path, client: Client, otherwise: Inside) -> None:
+        self._root, self._client, self._otherwise = root, client, otherwise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._otherwise.__aexit__(kind, error, trace)
+
+    async def ask(self, path: str, **query: str) -> dict[str, Any]:
+        local = answering(self._root, (await self._client.connection()).server)
+        if local is None:
+            return await self._otherwise.ask(path, **query)
+        async with AtAddress(local.url, local.token) as inside:
+            return await inside.ask(path, **query)
+
+
+def inside_of(url: str, client: Client, operator: Operator, namespace: str, root: Path | None = None) -> Inside:
+    """The operator's own console at `url`, or at BONNY_CONSOLE_URL; without an address, that of the `run-local` of the
+    project at `root` (None: of no project), or of the leader's pod.
 
     Raises: `UsageError` for an address that is not of this machine.
     """
     found, token = url or os.environ.get(URL, ""), os.environ.get(TOKEN, "")
     if not found:
-        return InCluster(client, operator, namespace, token)
+        pod = InCluster(client, operator, namespace, token)
+        return pod if root is None else Nearby(root, client, pod)
     if not found.startswith(("http://127.0.0.1:", "http://localhost:")):
         raise UsageError(f"the operator's console is {found[:60]!r}: write for example http://127.0.0.1:8090")
     return AtAddress(found, token)

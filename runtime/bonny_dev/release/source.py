@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bonny.api.version import Version
+from bonny.api.version import Version, object_model
 
 
 def line_of(version: type[Version], path: str, root: Path) -> str:
@@ -20,7 +20,7 @@ def line_of(version: type[Version], path: str, root: Path) -> str:
     Empty for code outside of `root`.
     """
     top, *steps = [step.removesuffix("[]") for step in path.split(".")]
-    model = {"spec": version.spec_model(), "status": version.status_model()}.get(top)
+    model = {"spec": object_model(version).spec, "status": version.status_model()}.get(top)
     if model is None:
         return _place(version, "", root)
     owner: type[BaseModel] = model

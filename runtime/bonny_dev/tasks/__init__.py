@@ -173,7 +173,7 @@ def list_extras(
         print(*extras.shown(extras.states(project)), sep="\n")
 
 
-@task(iterable=["with_", "without"])
+@task(iterable=["with_", "without", "grant_in"])
 def manifest(c: Context, options: ManifestOptions) -> None:
     """Write the manifest of the operator: CRDs, permissions, Deployment; as YAML, or for Helm, kustomize or OLM."""
     from .formats import write
@@ -241,7 +241,7 @@ def run_locally(c: Context, options: LocalRun) -> None:
     else:
         from .run_local import run
 
-        run(project.load_operator(), options, samples=project.root / "samples")
+        run(project.load_operator(), options, root=project.root)
 
 
 @task(name="doctor")
@@ -284,14 +284,15 @@ def explain(
     from ..why.command import why
     from .deploy import cluster_of
 
-    operator = Project.at(Path(c.root)).load_operator()
+    root = Path(c.root)
+    operator = Project.at(root).load_operator()
     where = check_dns_label(namespace or operator.name, "namespace")
     if isinstance(all, str):
         if target:
             raise UsageError(f"--all names {all[:60]!r}, and {target[:60]!r} stands before it: leave one of them out")
         target = all
-    answered = why(cluster_of(context), operator, target, namespace=where, everything=bool(all), as_json=json, url=url)
-    return int(not asyncio.run(answered))
+    cluster, form = cluster_of(context), {"everything": bool(all), "as_json": json}
+    return int(not asyncio.run(why(cluster, operator, target, namespace=where, url=url, root=root, **form)))
 
 
 @task(name="console")
@@ -308,9 +309,10 @@ def open_console(
     from ..console import command
     from .deploy import cluster_of
 
-    operator = Project.at(Path(c.root)).load_operator()
+    root = Path(c.root)
+    operator = Project.at(root).load_operator()
     where = check_dns_label(namespace or operator.name, "namespace")
-    command.open_console(cluster_of(context), operator, namespace=where, url=url, port=port)
+    command.open_console(cluster_of(context), operator, namespace=where, url=url, port=port, root=root)
 
 
 @task(name="top")
@@ -327,9 +329,10 @@ def print_queues(
     from ..console import command
     from .deploy import cluster_of
 
-    operator = Project.at(Path(c.root)).load_operator()
+    root = Path(c.root)
+    operator = Project.at(root).load_operator()
     where = check_dns_label(namespace or operator.name, "namespace")
-    return command.top(cluster_of(context), operator, namespace=where, url=url, once=once)
+    return command.top(cluster_of(context), operator, namespace=where, url=url, once=once, root=root)
 
 
 @task(name="migrate", iterable=["remove_version"])

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bonny.client.api import JSON, ApiRequest, Client, path_of
+from bonny.client.api import JSON, Client
 from bonny.client.config import Cluster, Kubeconfig
 from bonny.client.errors import (
     MISSING_RULE,
@@ -36,6 +36,7 @@ from bonny.client.errors import (
     refusal,
     shows_values,
 )
+from bonny.client.request import ApiRequest, path_of
 from bonny.controller import Controller
 from bonny.core.objects import decode_failure
 from bonny.errors import ApiError, UsageError

@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bonny.carried import MissingExtra, missing
 from bonny.errors import UsageError
-from bonny.extras import MissingExtra, missing
 
 from .. import wheel
 from ..lines import code_lines

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
+from bonny.carried import is_present
 from bonny.client.config import Cluster, Kubeconfig, own_namespace
 from bonny.client.errors import shows_values
 from bonny.errors import UsageError
-from bonny.extras import is_present
 from bonny.main import defaults, serve
 from bonny.operator import Operator
 from bonny.resource import Resource, listed
@@ -40,7 +40,7 @@ from ..manifest.recorder import NOT_RECORDED, PermissionRecorder, record_permiss
 from ..sandbox import Sandbox
 from ..sandbox.commands import CHECK_SECONDS, WORKLOADS
 from ..sandbox.processes import ServerProcess
-from ..uses import has_webhooks
+from ..uses import has_webhooks, labels_for, namespace_with
 from .options import LocalRun
 from .provision import Account, announce, apply_samples, install_account, install_crds, register_webhooks
 
@@ -59,8 +59,11 @@ POLL_SECONDS: Final = 0.1
 Loopbacks: TypeAlias = "tuple[Loopback | None, Loopback | None]"
 
 
-def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -> None:
-    """Serve until Ctrl-C. Raises: `UsageError` when there is no cluster, or it does not let us in."""
+def run(operator: Operator, options: LocalRun, *, root: Path | None = None) -> None:
+    """Serve the operator of the repository at `root` until Ctrl-C.
+
+    Raises: `UsageError` when there is no cluster, or it does not let us in.
+    """
     shows_values.set(True)
     base = defaults(operator)
     if options.as_service_account and operator.namespaced:
@@ -82,8 +85,8 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
         def prepare() -> None:
             if called:
                 asyncio.run(register_webhooks(operator, cluster, called, namespace=namespace))
-            if options.apply_samples and samples is not None:
-                _apply_samples(operator, config, cluster, samples)
+            if options.apply_samples and root is not None:
+                _apply_samples(operator, config, cluster, root / "samples")
 
         with _once_it_answers(called, prepare):
             if operator.deploy.secure_metrics:
@@ -94,30 +97,44 @@ def run(operator: Operator, options: LocalRun, *, samples: Path | None = None) -
                 # A developer wants to see every reconcile, also when nothing changed, and every scheduler's decision.
                 for name in (WORKER, SCHEDULER):
                     logging.getLogger(name).setLevel(logging.DEBUG)
-            with _console(operator, config, cluster, namespace=namespace) as watched:
+            with _console(operator, config, cluster, root, namespace=namespace) as watched:
                 _serve(operator, watched, identity)
 
 
 def _watched(config: Config) -> str:
     """The watched namespaces, in words."""
+    selector = _selector(config)
+    return f"namespaces with {selector}" if selector else config.watched
+
+
+def _selector(config: Config) -> str:
+    """The labels of the watched namespaces; empty if they are not chosen by labels."""
     if config.watch_namespaces != ():
-        return config.watched
+        return ""
     from bonny.namespaces import NamespaceSelector
 
-    return f"namespaces with {config.of(NamespaceSelector).selector}"
+    return config.of(NamespaceSelector).selector
 
 
 @contextmanager
-def _console(operator: Operator, config: Config, cluster: Cluster, *, namespace: str) -> Iterator[Config]:
-    """Serve the page that shows the operator meanwhile, if the repository carries the extra `console`."""
+def _console(
+    operator: Operator, config: Config, cluster: Cluster, root: Path | None, *, namespace: str
+) -> Iterator[Config]:
+    """Serve the page that shows the operator meanwhile, if the repository carries the extra `console`; `invoke why` and
+    `invoke top` find it."""
     if not is_present("console"):
         yield config
         return
     from bonny.console.extra import ConsoleSettings
 
     from ..console.command import beside
+    from ..inside.local import Answering, announced
 
-    with beside(cluster, operator, namespace=namespace) as (port, token):
+    server = asyncio.run(cluster.connect()).server
+    with (
+        beside(cluster, operator, namespace=namespace) as (port, token),
+        announced(root or Path.cwd(), Answering(f"http://127.0.0.1:{port}", token, server)),
+    ):
         yield config.with_(ConsoleSettings, port=port, token=token)
 
 
@@ -261,7 +278,12 @@ def cluster_of(options: LocalRun, config: Config) -> Iterator[Cluster]:
     print("starting a sandbox ...", flush=True)
     with Sandbox(workloads=options.workloads, progress=partial(print, flush=True)) as sandbox:
         for name in config.watch_namespaces or ():
-            sandbox.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            sandbox.apply(namespace_with(name))
+        if labels := labels_for(_selector(config)):
+            sandbox.apply(namespace_with("default", labels))
+            print(
+                f"the namespace default has the labels {','.join(map('='.join, labels.items()))}, so that it is watched"
+            )
         commands = f"  export KUBECONFIG={sandbox.kubeconfig}\n  kubectl get crds\n"
         if options.workloads:
             print("controllers run, kubelets are simulated: a pod becomes Ready, and nothing runs in it")

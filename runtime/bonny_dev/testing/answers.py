@@ -21,8 +21,8 @@ from typing import Any, Final, TypeAlias, cast
 import msgspec
 
 from bonny.client import Client, NotServed, ServerError
-from bonny.client.api import ApiRequest
 from bonny.client.errors import CLASSES
+from bonny.client.request import ApiRequest
 from bonny.client.transport import Answer
 from bonny.operator import Operator, Servable
 from bonny.resource import Key, Resource

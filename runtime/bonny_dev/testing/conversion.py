@@ -20,8 +20,8 @@ import msgspec
 
 from bonny.api import Version
 from bonny.api.conversion import converted
+from bonny.carried import load
 from bonny.errors import OptionError
-from bonny.extras import load
 from bonny.resource import Resource
 
 from ..crd import check_object

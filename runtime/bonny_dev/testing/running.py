@@ -21,9 +21,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from bonny.client.api import JSON, ApiRequest, Client, path_of
+from bonny.client.api import JSON, Client
 from bonny.client.config import find_cluster
 from bonny.client.errors import NotFound, Refusal, shows_values
+from bonny.client.request import ApiRequest, path_of
 from bonny.errors import UsageError
 from bonny.kinds import Kind
 from bonny.operator import Operator

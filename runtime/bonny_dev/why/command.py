@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Final
 
 from bonny.client.api import Client
@@ -30,11 +31,19 @@ COLOURS: Final = {State.GOOD: GREEN, State.BAD: RED, State.WAITING: YELLOW, Stat
 
 
 async def why(
-    cluster: Cluster, operator: Operator, target: str, *, namespace: str, everything: bool, as_json: bool, url: str = ""
+    cluster: Cluster,
+    operator: Operator,
+    target: str,
+    *,
+    namespace: str,
+    everything: bool,
+    as_json: bool,
+    root: Path | None = None,
+    url: str = "",
 ) -> bool:
     """Print the answers; returns whether nothing is wrong. `target` is KIND/NAME or KIND/NAMESPACE/NAME, or with
     `everything` a KIND, or empty for all kinds of the operator. `namespace` is that of the operator, and `url` the
-    address of its console; without one it is looked for in the cluster.
+    address of its console; without one it is looked for in the project at `root`, and in the cluster.
 
     Raises: `UsageError` for a target that cannot be; `ApiError` when the cluster does not answer.
     """
@@ -42,7 +51,7 @@ async def why(
     well, shown = True, []
     async with (
         Client(cluster, user_agent=operator.user_agent, timeout=SECONDS) as client,
-        inside_of(url, client, operator, namespace) as inside,
+        inside_of(url, client, operator, namespace, root) as inside,
     ):
         async for found in _found(client, operator, kinds, target, inside, namespace=namespace, everything=everything):
             given = judged.answers(found)

@@ -16,8 +16,9 @@ from typing import Any, Final
 
 import msgspec
 
-from bonny.client.api import JSON, ApiRequest, Client, path_of
+from bonny.client.api import JSON, Client
 from bonny.client.errors import Conflict, NotFound, Refusal, ServerError
+from bonny.client.request import ApiRequest, path_of
 from bonny.core.watch import WatchOptions
 from bonny.engine.stream import Stream
 from bonny.errors import ApiError, UsageError

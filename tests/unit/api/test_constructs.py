@@ -34,6 +34,7 @@ from bonny.api import (
     Version,
     base64_value,
 )
+from bonny.api.version import object_model
 from bonny.errors import InvalidObject, OptionError
 from bonny.resource import Resource
 from bonny_dev.crd import check_object, schema_of
@@ -120,7 +121,7 @@ def test_a_status_without_the_subresource_is_not_written_by_the_operator() -> No
 def test_a_spec_without_a_schema_stays_a_plain_mapping() -> None:
     assert schema_of(Untyped)["properties"]["spec"] == {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     assert Untyped.spec_of({"spec": {"a": [1]}}) == {"a": [1]}
-    assert Untyped.spec_model() is None
+    assert object_model(Untyped).spec is None
 
 
 class Size(Spec):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from bonny.api import Field, Model, Spec, Status, Version, WithConditions, WithObservedGeneration
+from bonny.api.version import object_model
 from bonny.errors import InvalidObject, OptionError
 from bonny.kinds import Kind, Scope
 from bonny_dev.crd import check_object
@@ -92,7 +93,7 @@ def test_group_plural_and_scope_of_the_class_come_first() -> None:
 
 
 def test_the_models_are_those_of_the_annotations() -> None:
-    assert Widget.spec_model() is WidgetSpec
+    assert object_model(Widget).spec is WidgetSpec
     assert Widget.status_model() is WidgetStatus
     assert Statusless.status_model() is None
 
@@ -225,7 +226,7 @@ def test_an_annotation_that_does_not_exist_is_named() -> None:
         spec: Unknown
 
     with pytest.raises(OptionError, match=r"its annotations name 'Unknown', which is not defined there: import it"):
-        Lost.spec_model()
+        object_model(Lost)
 
 
 def test_spec_and_status_must_be_models_of_the_right_half() -> None:
@@ -246,7 +247,7 @@ def test_spec_and_status_must_be_models_of_the_right_half() -> None:
 
     for version in (Swapped, Missing):
         with pytest.raises(OptionError, match=r"annotate spec with a class derived from Spec, for example `spec: "):
-            version.spec_model()
+            object_model(version)
     with pytest.raises(OptionError, match=r"annotate status with a class derived from Status"):
         Wrong.status_model()
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bonny.api import Scope
-from bonny.client.api import path_of
+from bonny.client.request import path_of
 from bonny.kinds import Kind
 from bonny_dev.manifest.request_info import RequestInfo, request_info
 

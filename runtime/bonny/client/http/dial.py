@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from ...extras import load
+from ...carried import load
 from ..clock import clock
 from .connection import HttpConnection
 
@@ -84,8 +84,7 @@ async def dial(route: Route, buffer: memoryview, *, ends: float) -> HttpConnecti
             await connection.encrypt(context, route.proxy.host)
         if route.server.encrypted and context is not None:
             if route.proxy is not None:
-                proxies = load("proxy", what="a tunnel")
-                await proxies.open_tunnel(connection, route.server, route.proxy, ends)
+                await load("proxy", what="a tunnel").open_tunnel(connection, route.server, route.proxy, ends)
             await connection.encrypt(context, route.server_name)
     except BaseException:
         connection.abort()
