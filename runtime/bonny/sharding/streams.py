@@ -1,7 +1,7 @@
 """Streams that keep only the objects of this replica's buckets.
 
-Requests select them (`selection`). What the server sends besides is dropped as soon as its metadata is decoded: it
-reaches no store, no queue and no handler. A child belongs to the bucket of its owner, whose UID is a label.
+Requests select them (`selection`). Other objects that the server sends are dropped as soon as their metadata is
+decoded: they reach no store, no queue and no handler. A child belongs to the bucket of its owner, whose UID is a label.
 """
 
 from __future__ import annotations

@@ -33,16 +33,7 @@ from ..engine.reconcile import Reconcile
 from ..errors import OptionError, UndeclaredKind
 from ..events import Event, EventType
 from ..kinds import Owned
-from ..resource import (
-    APPLY_ORDER,
-    Key,
-    Resource,
-    gvk_of,
-    identify,
-    key_of,
-    listed,
-    owner_reference,
-)
+from ..resource import APPLY_ORDER, Key, Resource, gvk_of, identify, key_of, listed, owner_reference
 from .child import HELD, Child
 from .live import gather_all
 

@@ -1,4 +1,4 @@
-"""Doctor, sharding: which replica holds which buckets, and whether the API server selects objects by their hash."""
+"""Doctor, sharding: the buckets of each replica, and whether the API server selects objects by their hash."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def _leases(client: Client, namespace: str) -> tuple[list[Resource], bool]
 
 
 def _holder(lease: Resource | None) -> str:
-    """Who holds it; empty if nobody does, or its duration has passed twice, as clocks of machines differ."""
+    """The holder; empty if there is none, or its duration has passed twice, as clocks of machines differ."""
     spec = (lease or {}).get("spec") or {}
     renewed, duration = spec.get("renewTime"), spec.get("leaseDurationSeconds") or 0
     if not renewed or datetime.now(UTC) - datetime.fromisoformat(renewed) > timedelta(seconds=2 * duration):
