@@ -20,6 +20,7 @@ DURATION, DEADLINE, PERIOD = os.environ.get("TEST_TIMING", "15/10/2").split("/")
 NAME = os.environ.get("TEST_NAME", "sharer")
 SECONDS = float(os.environ.get("TEST_SECONDS", "0.05"))
 BUCKETS = int(os.environ.get("TEST_BUCKETS", "16"))
+VERSION = os.environ.get("TEST_VERSION", "1.0.0")
 AGAIN = "TEST_AGAIN" in os.environ
 CHILDREN = os.environ.get("TEST_CHILDREN", "yes") == "yes"
 
@@ -62,6 +63,6 @@ TIMING = LeaseTiming(lease_duration=int(DURATION), renew_deadline=float(DEADLINE
 if __name__ == "__main__":
     sharding = Sharding(buckets=BUCKETS) if BUCKETS else None
     operator = Operator(
-        name=NAME, group="example.com", controllers=[Shared], sharding=sharding, lease=TIMING, version="1.0.0"
+        name=NAME, group="example.com", controllers=[Shared], sharding=sharding, lease=TIMING, version=VERSION
     )
     sys.exit(main(operator, ["run"]))

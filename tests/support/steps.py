@@ -17,6 +17,7 @@ from bonny.client.errors import Refusal, refusal
 from bonny.core.fights import Fights
 from bonny.core.objects import Failure, Item, decode_item
 from bonny.core.records import AppliedRecord
+from bonny.engine.context import ReconcileContext
 from bonny.engine.reconcile import Reconcile
 from bonny.events import Event
 from bonny.kinds import Scope
@@ -54,6 +55,7 @@ class Script:
     up_to_date = True
     wrote = False
     offline = False
+    labels = ReconcileContext.labels
 
     def __init__(self, *answers: Resource | Exception | None, children: Sequence[Resource] = ()) -> None:
         self.owns: Sequence[Owned] = (CONFIG_MAP,)

@@ -355,6 +355,7 @@ def test_an_operator_without_any_extra_runs(without: Without, tmp_path: Path) ->
 OF_EXTRAS = {
     *("bonny_dev.manifest.certificates", "bonny_dev.manifest.serving", "bonny_dev.manifest.webhooks"),
     *("bonny_dev.manifest.secure_metrics", "bonny_dev.tasks.doctor_webhooks", "bonny_dev.local_webhooks"),
+    "bonny_dev.tasks.doctor_sharding",
 }
 IMPORT_ALL = """
 import importlib, pkgutil, bonny_dev

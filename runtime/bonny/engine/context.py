@@ -19,7 +19,7 @@ from ..core.selector import Selector, hold, requirements_of
 from ..errors import OptionError, Retry
 from ..events import Event
 from ..kinds import Kind, Owned
-from ..resource import Key, Resource, gvk_of, identify, key_of
+from ..resource import MANAGED_BY, OWNER_UID, Key, Resource, gvk_of, identify, key_of
 from .router import OWNER_INDEX, Router
 from .stream import Stream
 
@@ -97,6 +97,10 @@ class ReconcileContext:
     def up_to_date(self) -> bool:
         """Whether the owner's stream shows what the server shows."""
         return self.router.primary_stream(self.key).current
+
+    def labels(self, owner_uid: str) -> dict[str, str]:
+        """The labels of the descendants of that owner."""
+        return {MANAGED_BY: self.operator, OWNER_UID: owner_uid}
 
     def observe(self, kind: Kind, key: Key) -> tuple[Item | None, bool]:
         """An owned object as its stream shows it, and whether the stream is to be believed: it is synced and works."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..operator import Operator
     from ..run.process import Process
-    from .shares import Shares
+    from .process import SharingProcess
 
 VERBS = ["get", "list", "watch", "create", "update", "patch", "delete"]
 
@@ -40,14 +41,14 @@ class SharingExtra(Extra):
     def run(self, process: Process) -> ExtraRun | None:
         from .process import SharingProcess
 
-        return SharingRun(process.shares) if isinstance(process, SharingProcess) else None
+        return SharingRun(process) if isinstance(process, SharingProcess) else None
 
 
 class SharingRun(ExtraRun):
     """Probes, metrics and log fields about buckets."""
 
-    def __init__(self, shares: Shares) -> None:
-        self._shares = shares
+    def __init__(self, process: SharingProcess) -> None:
+        self._shares, self._process = process.shares, process
 
     def started(self) -> dict[str, object]:
         return {"buckets": self._shares.buckets}
@@ -70,6 +71,15 @@ class SharingRun(ExtraRun):
         for change in ("gained", "given_back", "lost"):
             changes.add_metric([change], getattr(shares, change))
         yield changes
+        text = "Objects of other replicas that the API server sent, by resource; role: handled or child."
+        foreign = CounterMetricFamily("bonny_foreign_objects", text, labels=["resource", "role"])
+        counts: Counter[tuple[str, str]] = Counter()
+        for role, streams in (("handled", self._process.primary), ("child", self._process.owned)):
+            for stream in streams:
+                counts[stream.kind.resource, role] += stream.store.foreign
+        for labels, count in counts.items():
+            foreign.add_metric(labels, count)
+        yield foreign
 
 
 EXTRA = SharingExtra()

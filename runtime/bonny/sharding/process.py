@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, cast
+from typing import Any, Final, TypeAlias, cast
 
 from ..client.api import Client
 from ..controller import Restart
@@ -20,9 +21,17 @@ from ..run.process import Process
 from ..run.supervisor import CANCEL_SECONDS, Supervised, Term, cancelled
 from . import Sharding
 from .assignment import bucket_of
+from .selection import by_label, by_range
 from .shares import POLL_SECONDS, Shares
 from .streams import BucketStream, BucketStreams, all_listed, own_uid, owner_uid
 from .worker import Activity, BucketWorker, acting
+
+log = logging.getLogger("bonny.sharding")
+
+# After a bucket was given back, others may follow; then the open watches end together.
+RESELECT_SECONDS: Final = 2.0
+
+Selection: TypeAlias = Callable[..., Mapping[str, str]]
 
 
 class SharingRecorder(EventRecorder):
@@ -54,16 +63,18 @@ class SharingProcess(Process):
         self._left: dict[tuple[BucketWorker, int], set[Key]] = {}
         """Objects of buckets that are being given back."""
 
+        self._reselecting: asyncio.TimerHandle | None = None
         self._stopping = False
         self._recorder = SharingRecorder
         self._worker = partial(BucketWorker, activity=self._activity)
 
-        def stream(uid: Callable[[Item], str], shown: set[int]) -> Callable[..., BucketStream]:
-            return partial(BucketStream, bucket=lambda item: bucket_of(uid(item), buckets), shown=shown)
+        def stream(uid: Callable[[Item], str], shown: set[int], select: Selection) -> Callable[..., BucketStream]:
+            bucket, selected = (lambda item: bucket_of(uid(item), buckets)), partial(select, of=buckets)
+            return partial(BucketStream, bucket=bucket, shown=shown, select=selected)
 
         self.streams: BucketStreams = BucketStreams(self.operator, self._namespaces, self._restored)
-        self.streams.make_primary = stream(own_uid, self._activity.open)
-        self.streams.make_owned = stream(owner_uid, self._children)
+        self.streams.make_primary = stream(own_uid, self._activity.open, by_range)
+        self.streams.make_owned = stream(owner_uid, self._children, by_label)
 
     def _candidate(self, voter: Client) -> tuple[Leadership, Callable[[], float]]:
         self.shares = Shares(self.operator, voter, namespace=self.own_namespace, work=self, activity=self._activity)
@@ -93,14 +104,27 @@ class SharingProcess(Process):
     async def show(self, buckets: set[int]) -> None:
         """As `Work.show`: children first, so that no object is reconciled as if it had none."""
         self._children |= buckets
-        await self._listed(stream for worker in self.workers for stream in worker.router.owned_streams)
+        for stream in self.owned:
+            await stream.label_children(buckets)
+        await self._listed(self.owned)
         self._activity.open |= buckets & self._children & set(self.shares.holding)
-        await self._listed(stream for worker in self.workers for stream in worker.router.primary)
+        await self._listed(self.primary)
 
-    async def _listed(self, streams: Iterable[Stream]) -> None:
-        before = {stream: stream.lists for stream in cast("Iterable[BucketStream]", streams)}
-        for stream in before:
+    @property
+    def owned(self) -> list[BucketStream]:
+        """The streams of children, each once."""
+        return _each_once(worker.router.owned_streams for worker in self.workers)
+
+    @property
+    def primary(self) -> list[BucketStream]:
+        """The streams of handled objects, each once."""
+        return _each_once(worker.router.primary for worker in self.workers)
+
+    async def _listed(self, streams: Iterable[BucketStream]) -> None:
+        before = {}
+        for stream in streams:
             await cancelled([self._lasting[stream].task])
+            before[stream] = stream.lists
             stream.prepare_relist()
             self._lasting[stream] = Supervised(stream)
         await all_listed(before, seconds=SETTLE_SECONDS)
@@ -108,8 +132,7 @@ class SharingProcess(Process):
     def close(self, bucket: int) -> None:
         """As `Work.close`."""
         self._activity.open.discard(bucket)
-        routers = [worker.router for worker in self.workers]
-        dropped = _dropped((stream for router in routers for stream in router.primary), bucket)
+        dropped = {cast("Stream", stream): stream.store.drop(bucket) for stream in self.primary}
         for worker in self.workers:
             worker.close(bucket)
             self._left[worker, bucket] = {key for stream in worker.router.primary for key in dropped[stream]}
@@ -119,7 +142,16 @@ class SharingProcess(Process):
         for worker in self.workers:
             worker.forget(self._left.pop((worker, bucket)))
         self._children.discard(bucket)
-        _dropped((stream for worker in self.workers for stream in worker.router.owned_streams), bucket)
+        for stream in self.owned:
+            stream.store.drop(bucket)
+        if self._reselecting is None:
+            self._reselecting = asyncio.get_running_loop().call_later(RESELECT_SECONDS, self._reselect)
+
+    def _reselect(self) -> None:
+        self._reselecting = None
+        log.info("selection of watches changed", extra={"buckets": len(self._activity.open)})
+        for stream in (*self.owned, *self.primary):
+            stream.reselect()
 
     async def begin_single(self) -> None:
         """As `Work.begin_single`."""
@@ -141,6 +173,5 @@ class SharingProcess(Process):
             await self._renew_servers()
 
 
-def _dropped(streams: Iterable[Stream], bucket: int) -> dict[Stream, set[Key]]:
-    """The keys of the objects that the streams no longer show."""
-    return {stream: cast("BucketStream", stream).store.drop(bucket) for stream in dict.fromkeys(streams)}
+def _each_once(streams: Iterable[Iterable[Stream]]) -> list[BucketStream]:
+    return list(dict.fromkeys(cast("BucketStream", stream) for some in streams for stream in some))

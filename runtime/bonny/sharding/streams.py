@@ -1,16 +1,21 @@
 """Streams that keep only the objects of this replica's buckets.
 
-The server sends all of them. The others are dropped as soon as their metadata is decoded: they reach no store, no queue
-and no handler. A child belongs to the bucket of its owner, whose UID is a label.
+Requests select them (`selection`). Other objects that the server sends are dropped as soon as their metadata is
+decoded: they reach no store, no queue and no handler. A child belongs to the bucket of its owner, whose UID is a label.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias, cast
 
+from ..client.api import Client
+from ..client.errors import NotFound, NotServed
+from ..client.pages import pages
 from ..controller import Controller
 from ..core.objects import Item
 from ..core.store import Delta, Store
@@ -19,7 +24,16 @@ from ..engine.router import Router
 from ..engine.stream import Stream
 from ..kinds import Kind
 from ..resource import OWNER_UID, Key
+from ..run.leader import REQUEST_ERRORS
 from ..run.streams import Streams
+from ..steps.live import gather_all
+from .assignment import bucket_of
+from .selection import BUCKET, VALUES, SelectingClient
+from .worker import acting
+
+Select: TypeAlias = Callable[[Set[int]], Mapping[str, str]]
+
+log = logging.getLogger("bonny.sharding")
 
 
 def own_uid(item: Item) -> str:
@@ -38,11 +52,14 @@ class BucketStore(Store):
     def __init__(self, bucket: Callable[[Item], int], shown: Set[int]) -> None:
         super().__init__()
         self._bucket, self._shown = bucket, shown
+        self.foreign = 0
+        """Objects of other replicas that the server sent, since the start."""
 
     def apply(self, change: Change) -> Iterable[Delta]:
         """As `Store.apply`; an object that went to another bucket, as a child with another owner does, has left."""
         if not isinstance(change, Put | Gone) or self._bucket(change.item) in self._shown:
             return super().apply(change)
+        self.foreign += 1
         key = change.item.key
         left = self._items.get(key)
         if left is None or (isinstance(change, Put) and not change.live) or change.item.version < left.version:
@@ -95,9 +112,51 @@ class BucketStreams(Streams):
 class BucketStream(Stream):
     """A stream of handled objects or children, with a store of its own buckets."""
 
-    def __init__(self, *arguments: Any, bucket: Callable[[Item], int], shown: Set[int], **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def __init__(
+        self,
+        client: Client,
+        *arguments: Any,
+        select: Select,
+        bucket: Callable[[Item], int],
+        shown: Set[int],
+        **more: Any,
+    ) -> None:
+        """`select` makes the selection of the buckets `shown`; `bucket` names that of an object."""
+        self.whole = False
+        """Whether the server must send all objects: some of the own ones may lack their label."""
+
+        selecting = SelectingClient(client, lambda: {} if self.whole else select(shown))
+        super().__init__(cast("Client", selecting), *arguments, **more)
         self.store: BucketStore = BucketStore(bucket, shown)
+        self.reselect = selecting.reselect
+        self._bucket = bucket
+
+    async def label_children(self, buckets: Set[int]) -> None:
+        """Label the children of these buckets that earlier releases created; without success, `whole` is set.
+
+        So nothing is handled, nor pruned, before its children carry the label.
+        """
+        unlabelled = f"{self.kind.label_selector},{OWNER_UID},!{BUCKET}"
+        kind = replace(self.kind, label_selector=unlabelled, metadata_only=True)
+        self.whole = True
+        try:
+            async for page in pages(self._client, kind, namespace=self.namespace):
+                await gather_all(self._label, [item for item in page.items if self._bucket(item) in buckets])
+        except NotServed:
+            pass  # nor are there any objects
+        except REQUEST_ERRORS as error:
+            extra = {"stream": str(self), "error": str(error) or "no answer"}
+            log.warning("children without the label of their bucket: all children are watched", extra=extra)
+            return
+        self.whole = False
+
+    async def _label(self, child: Item) -> None:
+        acting.set(self._bucket(child))
+        labels = {BUCKET: str(bucket_of(owner_uid(child), VALUES))}
+        with suppress(NotFound):
+            await self._client.merge_patch(
+                self.kind, child.key, {"metadata": {"uid": child.meta.uid, "labels": labels}}
+            )
 
     async def listed(self, before: int) -> None:
         """Return once there were more complete lists than `before`, or the stream is blocked."""

@@ -6,17 +6,20 @@ import asyncio
 import threading
 from collections.abc import Collection
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final, cast
 
 from ..calling import HANDLER_THREAD, stopping
 from ..core.objects import Item
 from ..core.queue import Reason, Work
 from ..core.records import Action
+from ..engine.context import ReconcileContext
 from ..engine.reconcile import Reconcile
 from ..engine.worker import Worker
 from ..errors import Retry
 from ..resource import Key
 from .assignment import bucket_of
+from .selection import BUCKET, VALUES
 
 acting: Final[ContextVar[int | None]] = ContextVar("acting", default=0)
 """The bucket whose term permits the writes of this task, and of tasks and threads that it starts. Code outside of
@@ -70,12 +73,21 @@ class Activity:
         return not self._threads[bucket] and not any(bucket in buckets for buckets in self._slots.values())
 
 
+class BucketContext(ReconcileContext):
+    """A context whose descendants carry the label of their bucket, too."""
+
+    def labels(self, owner_uid: str) -> dict[str, str]:
+        """As `ReconcileContext.labels`."""
+        return {**super().labels(owner_uid), BUCKET: str(bucket_of(owner_uid, VALUES))}
+
+
 class BucketWorker(Worker):
     """A worker for objects in open buckets."""
 
     def __init__(self, *, activity: Activity, **parts: Any) -> None:
         # Periodic tasks run in one replica: a task that a handler registered elsewhere would never run.
         super().__init__(**{**parts, "tasks": None})
+        self._context = partial(BucketContext, **self._context.keywords)  # type: ignore[assignment]
         self._activity = activity
 
     async def _handle(self, work: Work[Key]) -> None:

@@ -32,18 +32,7 @@ from ..engine.reconcile import Reconcile
 from ..errors import OptionError, UndeclaredKind
 from ..events import Event, EventType
 from ..kinds import Owned
-from ..resource import (
-    APPLY_ORDER,
-    MANAGED_BY,
-    OWNER_UID,
-    Key,
-    Resource,
-    gvk_of,
-    identify,
-    key_of,
-    listed,
-    owner_reference,
-)
+from ..resource import APPLY_ORDER, Key, Resource, gvk_of, identify, key_of, listed, owner_reference
 from .child import HELD, Child
 from .live import gather_all
 
@@ -164,11 +153,7 @@ def prepared(axn: Reconcile[Any], kind: Owned, descendant: Descendant) -> Resour
     """The object as it is sent: with our labels, its group and, where Kubernetes allows it, the owner reference."""
     resource, owner = descendant.resource, axn.identity
     metadata = dict(resource["metadata"])
-    metadata["labels"] = {
-        **(metadata.get("labels") or {}),
-        MANAGED_BY: axn.context.operator,
-        OWNER_UID: owner["metadata"]["uid"],
-    }
+    metadata["labels"] = {**(metadata.get("labels") or {}), **axn.context.labels(owner["metadata"]["uid"])}
     if descendant.group:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), APPLY_ORDER: str(descendant.group)}
     if kind.namespaced and not metadata.get("namespace"):

@@ -43,16 +43,17 @@ class Guard:
         self,
         command: Sequence[str],
         *,
-        log_file: Path | None,
+        log_file: Path | int | None,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start `command` in the guarded group; its output is appended to `log_file`, or goes where ours goes for None.
+        """Start `command` in the guarded group; its output is appended to `log_file`, or goes where ours goes for None;
+        a number is a descriptor, or `subprocess.PIPE`.
 
         `cwd` defaults to the folder. Its copy of the watchdog's pipe is closed by exec, after it joined the group: no
         moment is left unguarded. The group is not the terminal's foreground group, so Ctrl-C reaches only us.
         """
-        with nullcontext() if log_file is None else log_file.open("ab") as log:
+        with log_file.open("ab") if isinstance(log_file, Path) else nullcontext(log_file) as log:
             child = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,

@@ -238,6 +238,10 @@ def run_locally(c: Context, options: LocalRun) -> None:
         from .reload import run_reloading
 
         run_reloading(project, options)
+    elif options.replicas != 1:
+        from .local_replicas import run_replicas
+
+        run_replicas(project, options)
     else:
         from .run_local import run
 

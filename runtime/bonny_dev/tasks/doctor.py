@@ -3,8 +3,9 @@
 It changes nothing: writes are dry runs, and permissions are asked for by access reviews.
 RBAC of the person: get, create and update of customresourcedefinitions, create of subjectaccessreviews, list of the
 operator's kinds, of the kinds that they own and, if it selects them by labels, of namespaces; and what it takes to
-apply the samples. With webhooks: list of endpointslices and deployments, and get of the Secret, in the operator's
-namespace, and get of both webhook configurations. A check that is forbidden is a finding, too.
+apply the samples. With sharding: list of leases in the operator's namespace. With webhooks: list of endpointslices and
+deployments, and get of the Secret, in the operator's namespace, and get of both webhook configurations. A check that
+is forbidden is a finding, too.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Finding:
     """The result of one check."""
 
     part: str
-    """cluster, version, manifest, crd, permissions, children, webhook, memory or sample."""
+    """cluster, version, manifest, crd, permissions, children, sharding, webhook, memory or sample."""
 
     ok: bool
     text: str
@@ -148,6 +149,10 @@ async def examine(
             yield await _look("permissions", _grants_what_it_has(client, operator, controller))
         if not installs and any(controller.owns for controller in operator.controllers):
             yield await _look("children", _owned(client, operator))
+        if getattr(operator, "sharding", None) and not installs:
+            from . import doctor_sharding
+
+            yield await _look("sharding", doctor_sharding.shared(client, operator, namespace))
         if has_webhooks(operator) and not installs:
             from . import doctor_webhooks
 
@@ -161,7 +166,8 @@ async def examine(
 async def _look(part: str, check: Awaitable[str], *, wrong: type[UsageError] = Wrong) -> Finding:
     """The finding of a check that fails with an error of the class `wrong`, or because the API server refuses it."""
     try:
-        return Finding(part, True, await check)
+        text, *detail = (await check).splitlines()
+        return Finding(part, True, text, tuple(detail))
     except wrong as error:
         return Finding(part, False, str(error), getattr(error, "detail", ()))
     except ApiError as error:

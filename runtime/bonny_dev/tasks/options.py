@@ -99,6 +99,7 @@ class LocalRun:
         bool, "with --sandbox: also controllers and simulated kubelets, so that Deployments become Available"
     ] = False
     reload: Annotated[bool, "restart the operator when a source file changes; the sandbox and its objects stay"] = False
+    replicas: Annotated[int, "run so many processes, whose log lines begin with their number (default 1)"] = 1
     apply_samples: Annotated[bool, "apply the objects in samples/ first"] = False
     as_service_account: Annotated[bool, "run with the permissions of the manifest only, which shows missing ones"] = (
         False

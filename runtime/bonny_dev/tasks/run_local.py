@@ -8,6 +8,7 @@ does not. Elsewhere: a process that is restarted when the source changes (`reloa
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import logging
 import os
 import signal
@@ -49,7 +50,8 @@ if TYPE_CHECKING:
 
 # After Ctrl-C a person waits.
 GRACE_SECONDS: Final = 3.0
-# Names a file, in the environment of the runs of one `--reload`: what one run did not use, another one may have used.
+# Names a file, in the environment of the runs of one `--reload` or `--replicas`: what one run did not use, another one
+# may have used.
 SUMMED_IN: Final = "RUN_LOCAL_PERMISSIONS"
 # Names a folder there, if a sandbox is to call the webhooks: the certificate and the port of all its runs.
 CALLED_IN: Final = "RUN_LOCAL_WEBHOOKS"
@@ -216,7 +218,7 @@ def _serve(operator: Operator, config: Config, identity: Cluster) -> None:
 
 
 class Sum(msgspec.Struct):
-    """The permissions that the runs of one `--reload` used so far, compared with the manifest of the last one."""
+    """The permissions that several runs used so far, compared with the manifest of the last one."""
 
     used: list[Permission]
     report: str
@@ -224,10 +226,12 @@ class Sum(msgspec.Struct):
 
 def _add_up(file: Path, recorder: PermissionRecorder, granted: Mapping[str, Iterable[Resource]]) -> None:
     """Add the permissions that this run used to the sum in `file`, which is printed after the last run."""
-    with suppress(FileNotFoundError):
-        recorder.used.update(msgspec.json.decode(file.read_bytes(), type=Sum).used)
-    summed = Sum(used=sorted(recorder.used), report=str(recorder.compared_with(granted)))
-    files.write(file, msgspec.json.encode(summed).decode())
+    with file.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # replicas end at the same time
+        with suppress(FileNotFoundError):
+            recorder.used.update(msgspec.json.decode(file.read_bytes(), type=Sum).used)
+        summed = Sum(used=sorted(recorder.used), report=str(recorder.compared_with(granted)))
+        files.write(file, msgspec.json.encode(summed).decode())
 
 
 def _provision(operator: Operator, options: LocalRun, cluster: Cluster, definitions: list[Resource]) -> Cluster:
@@ -257,6 +261,8 @@ def configured(options: LocalRun, base: Config) -> Config:
     """The settings: flags before the environment before `base`. Raises: `UsageError` when they are invalid."""
     if options.sandbox and options.context:
         raise UsageError("--sandbox and --context exclude each other: a sandbox is a cluster of its own")
+    if options.replicas != 1 and options.reload:
+        raise UsageError("--replicas and --reload exclude each other: start again after a change")
     if options.workloads and not options.sandbox:
         raise UsageError("--workloads needs --sandbox: another cluster has controllers and kubelets of its own")
     base = replace(base, http_host="127.0.0.1", http_port=0, grace=GRACE_SECONDS, log_json=False)

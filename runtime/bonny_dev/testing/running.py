@@ -18,6 +18,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -53,7 +54,6 @@ STOP_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 0.05
 PROTECTION: Final = frozenset({"kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"})
 MANAGER: Final = "integration-test"
-LOG: Final = "operator.log"
 # As `python -m` does, and refusals in the log quote the objects, which are the test's own.
 START: Final = (
     "import runpy, sys; from bonny.client.errors import shows_values; shows_values.set(True); "
@@ -65,14 +65,21 @@ class RunningOperator:
     """The process, and the API server as its administrator sees it: applied objects are removed after the test."""
 
     def __init__(
-        self, operator: Operator, client: Client, start: Callable[[], subprocess.Popen[bytes]], log: Path, url: str = ""
+        self,
+        operator: Operator,
+        client: Client,
+        start: Callable[[], subprocess.Popen[bytes]],
+        log: Path,
+        *,
+        url: str = "",
+        replica: Callable[[], Awaitable[RunningOperator]] | None = None,
     ) -> None:
-        """`start` starts the process, which writes to `log` and answers at `url` once it is ready."""
+        """`start` starts the process, which writes to `log` and is ready when `url` answers; `replica` one more."""
         self.operator = operator
         self.client = client
         """Other requests, as the administrator: to patch a status, to list."""
         self.process = start()
-        self._start, self._log, self._url = start, log, url
+        self._start, self._log, self._url, self._replica = start, log, url, replica
         self._applied: dict[tuple[Kind, Key], None] = {}
         self._owners: set[str] = set()
         """UIDs of applied objects, also of those deleted since."""
@@ -211,6 +218,21 @@ class RunningOperator:
         self.process = self._start()
         await self.until_ready()
 
+    async def join(self) -> RunningOperator:
+        """Start one more replica of the operator, as `replicas` in the manifest does; return when it is ready.
+
+        The first call starts this one again, with leader election. Each has a log of its own: `until_logged`, `stop`
+        and `kill` are about one replica.
+        Raises: `UsageError` for an operator without `sharding`, or with webhooks, which one process serves here.
+        """
+        if getattr(self.operator, "sharding", None) is None:
+            raise UsageError(f"{self.operator.name} does not share its work: use Operator(sharding=Sharding())")
+        if self._replica is None:
+            raise UsageError(f"{self.operator.name} has webhooks, which one process serves in a test: use no replicas")
+        other = await self._replica()
+        await other.until_ready()
+        return other
+
     async def until_ready(self) -> None:
         """For the fixture: wait until the probe succeeds. Raises: as `until`."""
         look = partial(asyncio.to_thread, answers, self._url)
@@ -278,15 +300,30 @@ async def running(sandbox: Sandbox, root: Path) -> AsyncIterator[RunningOperator
             sandbox.apply(namespaces_of(operator))
             await install(client, documents, manager=MANAGER)
             identity = sandbox.service_account_kubeconfig(operator.name, operator.name)
-            (port,) = free_ports(1)
-            command, log = [sys.executable, "-c", START, project.package], guard.folder / LOG
+            command, number = [sys.executable, "-c", START, project.package], count(1)
 
-            def start() -> subprocess.Popen[bytes]:
-                settings = environment(operator, root, kubeconfig=identity, port=port)
-                settings |= loopback.environment() if loopback else {}
-                return guard.popen(command, log_file=log, env=settings, cwd=root)
+            elected: dict[str, str] = {}
 
-            at_work = RunningOperator(operator, client, start, log, f"http://127.0.0.1:{port}/readyz")
+            def made() -> RunningOperator:
+                (port,), pod = free_ports(1), f"{operator.name}-{next(number)}"
+                log = guard.folder / f"{pod}.log"
+
+                def start() -> subprocess.Popen[bytes]:
+                    settings = environment(operator, root, kubeconfig=identity, port=port)
+                    settings |= loopback.environment() if loopback else {}
+                    settings |= {"BONNY_POD_NAME": pod, **elected}
+                    return guard.popen(command, log_file=log, env=settings, cwd=root)
+
+                url = f"http://127.0.0.1:{port}/readyz"
+                return RunningOperator(operator, client, start, log, url=url, replica=None if loopback else replica)
+
+            async def replica() -> RunningOperator:
+                if not elected:
+                    elected["BONNY_LEADER_ELECTION"] = "true"
+                    await at_work.restart()
+                return made()
+
+            at_work = made()
             await at_work.until_ready()
             try:
                 if loopback:
