@@ -13,7 +13,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from ..client.api import ApiRequest, Client
+from ..client.api import Client
+from ..client.request import ApiRequest
 from ..client.transport import Answer, StreamAnswer
 from .assignment import BITS
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from bonny.client.api import ApiRequest, Client, path_of
+from bonny.client.api import Client
 from bonny.client.errors import refusal
+from bonny.client.request import ApiRequest, path_of
 from bonny.core.objects import decode_failure
 from bonny.operator import Operator
 from bonny.resource import Resource
