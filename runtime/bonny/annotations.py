@@ -1,6 +1,6 @@
 """Annotations: what classes and functions declare, without a need for the types that they name.
 
-Since Python 3.14 they are evaluated on demand. A type that cannot be evaluated yet is a `ForwardRef` here.
+On Python 3.14 a type that cannot be evaluated yet is a `ForwardRef`.
 """
 
 from __future__ import annotations

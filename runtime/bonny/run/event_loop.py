@@ -1,6 +1,5 @@
 """Event loop: which one runs, the code that blocks it, and handlers that would end it.
 
-`LoopMonitor` logs which code blocks the loop.
 asyncio lets SystemExit and KeyboardInterrupt of any task end the loop. In tasks that a handler starts, `create_task`
 turns them into errors of the task. Callbacks (`call_soon`, done callbacks) cannot be wrapped; see `bonny.main`.
 
