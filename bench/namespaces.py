@@ -54,7 +54,7 @@ def megabytes(pid: int) -> float:
 
 
 class Clocked(Serving):
-    """An operator whose thread tells its CPU time."""
+    """An operator whose thread reports its CPU time."""
 
     def _run(self) -> None:
         self._clock = time.pthread_getcpuclockid(threading.get_ident())

@@ -97,7 +97,7 @@ async def _permissions(operator: Operator, cluster: Kubeconfig) -> Any:
     return permissions
 
 
-async def test_why_says_that_an_object_is_outside(
+async def test_why_shows_that_an_object_is_outside(
     sandbox: Sandbox, installed: Operator, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def verdict(target: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Streams: the streams and routers of an operator whose namespaces change while it runs.
 
-The work for one event, and for one reconcile, does not grow with the number of namespaces: where the core asks all
-streams, one index is asked here.
+The work for one event, and for one reconcile, does not grow with the number of namespaces: where the core reads all
+streams, one index is read here.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class NamespaceRouter(Router):
         self._related += related
         for stream in followed.streams:
             stream.subscribe(self)
-        # Owners elsewhere; those of this namespace are queued once, below.
+        # Owners elsewhere; owners of this namespace are queued once, below.
         for stream in dict.fromkeys(stream for _, stream in owned):
             await self._queue_all(Reason.CHILD, stream, lambda delta: filter(self.item, self.indexes.owners(delta)))
         for kind, stream in related:
@@ -284,7 +284,7 @@ class NamespaceStreams(Streams):
         return self._joined(namespace, self._made)
 
     def close(self, joined: Joined) -> None:
-        """These streams do not run any more: take their objects out of the common indexes."""
+        """These streams have ended: take their objects out of the common indexes."""
         for stream in joined:
             self._behind.discard(stream)
             stream.store.apply(Begin(0, restored=False))
