@@ -70,7 +70,7 @@ def load(name: str, *, what: str) -> ModuleType:
 
 def missing(error: ImportError) -> MissingExtra | None:
     """The error to show instead of `error`, if that is the import of an extra that is not present."""
-    # `from bonny import scheduler`: only the message of its error names the folder.
+    # Where a folder is imported by `from`, only the message names it.
     found = re.match(rf"cannot import name '(\w+)' from '{__package__}'", str(error))
     path = f"{__package__}.{found[1]}" if found else error.name or ""
     package, _, rest = path.partition(".")

@@ -14,6 +14,7 @@ from bonny_dev.project import Project
 from bonny_dev.prove import run
 from bonny_dev.prove.causes import Cause
 from bonny_dev.prove.plans import Fault
+from bonny_dev.prove.prepared import prepared
 from bonny_dev.prove.release import NO_TAG
 from bonny_dev.prove.saved import save
 from bonny_dev.prove.stage import staged
@@ -93,7 +94,7 @@ def test_a_history_begins_before_any_definition_is_there(tmp_path: Path) -> None
     operator = project.load_operator()
     samples, _ = samples_of(operator, root / "samples", {"desk": SAMPLE})
     with Sandbox() as empty:
-        setup, _ = run._prepared(project, operator, empty, samples, externals=(), seed=0)
+        setup, _ = prepared(project, operator, empty, samples, externals=(), seed=0)
         with staged(setup) as stage, stage.history(samples[0]):
             assert empty.request("GET", "/apis/broken.example.com/v1").status == 404
 

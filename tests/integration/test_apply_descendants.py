@@ -17,7 +17,7 @@ from bonny.core.objects import Item, decode_item
 from bonny.core.records import AppliedRecord
 from bonny.errors import ForeignObject
 from bonny.kinds import Kind, Owned, Scope
-from bonny.resource import Key, Resource
+from bonny.resource import MANAGED_BY, OWNER_UID, Key, Resource
 from bonny.steps.apply_descendants import ApplyDescendants
 from bonny.steps.child import NO_VERSION
 from bonny_dev.crd.definition import crds
@@ -58,6 +58,9 @@ class Place:
 
     def observed(self, descendant: Mapping[str, Any]) -> Resource | None:
         return None
+
+    def labels(self, owner_uid: str) -> dict[str, str]:
+        return {MANAGED_BY: self.operator, OWNER_UID: owner_uid}
 
     def wait_for_name(self, kind: Kind, key: Key) -> None:
         self.wanted_names.append(key)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -24,6 +25,7 @@ from bonny.errors import UsageError
 from bonny.resource import Resource
 from bonny_dev.sandbox import Sandbox, SandboxError
 from bonny_dev.sandbox import server as server_module
+from bonny_dev.sandbox.snapshot import Snapshot
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"a": "1"}}
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -169,6 +171,26 @@ def test_reset_is_seen_by_watches() -> None:
 
         answer = sandbox.request("GET", f"{CONFIG_MAPS}?watch=true&timeoutSeconds=1&resourceVersion={version}")
         assert (answer.body["type"], answer.body["object"]["metadata"]["name"]) == ("DELETED", "kept")
+
+
+def test_reset_accepts_a_definition_that_disappears_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: the end of its deletion could come after the list of the keys."""
+    with Sandbox() as sandbox:
+        sandbox.apply([CONFIG_MAP, crd("helds", "Held")])
+        definitions, name = "apiextensions.k8s.io/v1", "helds.sandbox.example.com"
+        listed = Snapshot._all
+
+        def then_deleted(snapshot: Snapshot, **options: bool) -> dict[str, dict[str, Any]]:
+            found = listed(snapshot, **options)
+            if sandbox.get(definitions, "CustomResourceDefinition", name) is not None:
+                sandbox.delete(definitions, "CustomResourceDefinition", name)
+                sandbox.eventually(lambda: sandbox.get(definitions, "CustomResourceDefinition", name) is None)
+            return found
+
+        monkeypatch.setattr(Snapshot, "_all", then_deleted)
+        sandbox.reset()
+
+        assert sandbox.get("v1", "ConfigMap", "kept") is None
 
 
 def test_a_sandbox_that_does_not_run_is_not_reset() -> None:

@@ -82,7 +82,7 @@ def test_the_operations_make_the_one_object_of_the_other(one: Resource, other: R
 
 
 @given(st.data(), specs_of_any_shape())
-@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 def test_what_a_handler_sets_is_read_from_the_patched_object(data: st.DataObject, spec: type[Spec]) -> None:
     class Thing(Version):
         """Of any shape."""

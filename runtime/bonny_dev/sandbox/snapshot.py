@@ -37,7 +37,8 @@ class Snapshot:
         now = self._all(keys_only=True)
         # Objects before the definitions of their kinds: otherwise their watches would get no event.
         new = sorted((key for key in now if key not in self._then), key=lambda key: key.startswith(DEFINITIONS))
-        removed = [json.loads(self._value(key)) for key in new if key.startswith(DEFINITIONS)]
+        values = [self._value(key) for key in new if key.startswith(DEFINITIONS)]
+        removed = [json.loads(value) for value in values if value is not None]
         other = (key for key, was in self._then.items() if now.get(key, {}).get("mod_revision") != was["mod_revision"])
         back = [key for key in other if not key.startswith(RENEWED)]
         operations = [{"requestDeleteRange": {"key": _encoded(key)}} for key in new if not key.startswith(RENEWED)]
@@ -55,9 +56,10 @@ class Snapshot:
         )
         return {base64.b64decode(each["key"]).decode(): each for each in answer.get("kvs", ())}
 
-    def _value(self, key: str) -> bytes:
-        (found,) = self._call("range", {"key": _encoded(key)})["kvs"]
-        return base64.b64decode(found["value"])
+    def _value(self, key: str) -> bytes | None:
+        """None when the API server removed the key meanwhile, as at the end of a deletion."""
+        found = self._call("range", {"key": _encoded(key)}).get("kvs")
+        return base64.b64decode(found[0]["value"]) if found else None
 
     def _call(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
         url = f"{self._etcd}/v3/kv/{what}"

@@ -8,7 +8,6 @@ does not. Elsewhere: a process that is restarted when the source changes (`reloa
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 import signal
@@ -226,6 +225,8 @@ class Sum(msgspec.Struct):
 
 def _add_up(file: Path, recorder: PermissionRecorder, granted: Mapping[str, Iterable[Resource]]) -> None:
     """Add the permissions that this run used to the sum in `file`, which is printed after the last run."""
+    import fcntl  # Windows has none, nor replicas that run in a sandbox
+
     with file.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # replicas end at the same time
         with suppress(FileNotFoundError):
