@@ -57,6 +57,7 @@ def test_three_replicas_handle_each_object_once_and_share_again_when_one_dies_jo
     notes = [running[pod].probe("/readyz")[1] for pod in running]
     assert all(re.search(r"^buckets: \d+(, \d+){4,5} of 16$", note, re.MULTILINE) for note in notes), notes
 
+    shared.wait_handled_by_holders(running)  # who gains a bucket handles its objects anew
     since = time.clock_gettime(time.CLOCK_BOOTTIME)
     shared.apply("2")
     shared.wait_handled("2")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from bonny.sharding.assignment import bucket_of
 from bonny_dev.sandbox import Sandbox
 from tests.support.processes import OperatorProcess
 
@@ -75,6 +76,16 @@ class Replicas:
 
     def wait_even(self, *names: str) -> None:
         Sandbox.eventually(lambda: self.are_even(*names), within_seconds=WITHIN_SECONDS)
+
+    def wait_handled_by_holders(self, running: Mapping[str, OperatorProcess]) -> None:
+        """Wait until the last handler of each object has ended, in the replica that holds its bucket."""
+
+        def are_handled() -> bool:
+            holder = {bucket: running[pod].process.pid for pod, held in self.holders().items() for bucket in held}
+            last = {uid: (what, process) for _, process, what, uid in self._lines()}
+            return all(each == ("end", holder.get(bucket_of(uid, BUCKETS))) for uid, each in last.items())
+
+        Sandbox.eventually(are_handled, within_seconds=WITHIN_SECONDS)
 
     def begun(self, *, since: float = 0.0) -> Counter[str]:
         """How often a handler of each object began."""
