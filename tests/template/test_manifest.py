@@ -83,7 +83,9 @@ def manifest(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """The content of each file, but for the modules that Python compiled."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
 @pytest.mark.parametrize("name", ["helm", "kustomize", "olm"])

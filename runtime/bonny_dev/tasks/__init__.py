@@ -39,6 +39,9 @@ from .shipping import uninstall as uninstall
 if TYPE_CHECKING:
     from .plan import Plan
 
+# `invoke` turns it off, for tasks.py alone; then each task would compile the runtime and its packages again.
+sys.dont_write_bytecode = bool(sys.flags.dont_write_bytecode)
+
 
 @task(klass=FromCrd, iterable=["short_name"])
 def gen_controller(c: Context, new: NewKind, dry_run: DryRun = False, from_crd: Definition = "") -> int:
