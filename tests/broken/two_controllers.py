@@ -19,5 +19,5 @@ class ConfigMapController(Controller[Any]):
     rules = ALL_OF_CONFIG_MAPS
 
     async def reconcile(self, axn: Axn[Any]) -> None:
-        if axn.resource["data"].get("writer") != "other":
+        if axn.resource.get("data", {}).get("writer", "other") != "other":  # a child of the other controller
             await axn.client.merge_patch(CONFIG_MAP, axn.key, {"data": {"writer": "other"}})

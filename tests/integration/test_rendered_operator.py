@@ -239,7 +239,9 @@ def test_objects_of_two_generated_versions_are_readable_as_each_other_and_the_hu
     assert crd is not None
     assert crd["status"]["storedVersions"] == ["v2alpha1"]
     assert crd["spec"]["names"]["shortNames"] == ["wd"]
-    assert not operator.lines("watch failed")
+    # The server answers this for a moment where a definition was installed.
+    failed = [line for line in operator.lines("watch failed") if line["error"] != "storage is (re)initializing"]
+    assert failed == []
 
 
 def test_a_restart_takes_up_what_is_there_and_what_changed_meanwhile(own: Sandbox, project: Path, start: Any) -> None:
