@@ -253,6 +253,16 @@ def test_a_life_that_does_not_exist_is_refused_with_an_example(sandbox: Sandbox,
         prove.prove(root, prove.Options(only=["desk/nothing"]), say=print, sandbox=sandbox)
 
 
+def test_a_life_of_no_sample_is_refused_before_a_sandbox_starts(tmp_path: Path) -> None:
+    """Regression: `--only nothing` was refused after half a minute."""
+    root, told = repository(tmp_path, "sound"), list[str]()
+
+    with pytest.raises(UsageError, match=r"^--only kill-before: the name of a life begins with .* sample, here desk/$"):
+        prove.prove(root, prove.Options(only=["*/kill-*", "kill-before"]), say=told.append)
+
+    assert told == []
+
+
 def test_a_repository_without_a_sample_is_refused(tmp_path: Path) -> None:
     root = repository(tmp_path, "stale_cache")
     (root / "samples" / "desk.yaml").unlink()

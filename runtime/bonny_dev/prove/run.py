@@ -56,6 +56,7 @@ def prove(root: Path, options: Options | None = None, *, say: Say = print, sandb
     operator = project.load_operator()
     refuse_endless(operator)
     samples, notes = samples_of(operator, root / "samples", options.samples)
+    _refuse_unknown_samples(options.only, [sample.name for sample in samples])
     externals = externals_of(root)
     with ExitStack() as stack:
         if sandbox is None:
@@ -318,6 +319,15 @@ class _Run:
 
 def _problem(life: Life) -> str:
     return f"{life.problem} (chapter {life.chapter})"
+
+
+def _refuse_unknown_samples(only: Sequence[str], samples: Sequence[str]) -> None:
+    """Before a sandbox starts: the other parts of a name are known only after the lives without a fault."""
+    for word in only:
+        sample = word.partition("/")[0]
+        if sample not in samples and not {*sample} & {*"*?["}:
+            known = " or ".join(f"{each}/" for each in samples)
+            raise UsageError(f"--only {word}: the name of a life begins with that of its sample, here {known}")
 
 
 def _fits(plan: Plan, words: Sequence[str]) -> bool:
