@@ -296,7 +296,7 @@ def cluster_of(options: LocalRun, config: Config) -> Iterator[Cluster]:
             print("controllers run, kubelets are simulated: a pod becomes Ready, and nothing runs in it")
         print(f"it is ready; in another terminal:\n{commands}", flush=True)
         with _reporting_ends(sandbox):
-            yield Kubeconfig(str(sandbox.kubeconfig))
+            yield Kubeconfig(str(sandbox.kubeconfig)).named()
 
 
 @contextmanager
