@@ -22,7 +22,7 @@ from bonny.client.pages import pages
 from bonny.client.request import ApiRequest, path_of
 from bonny.errors import UsageError
 from bonny.kinds import Kind, Scope, builtin, builtin_kinds
-from bonny.naming import names_of
+from bonny.naming import plural_of
 from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.run.config import Config
@@ -67,7 +67,7 @@ def kind_of(document: Resource, kinds: Iterable[Kind] = ()) -> Kind:
     if builtin(api_version, kind):
         return Kind(api_version, kind)
     scope = Scope.NAMESPACED if "namespace" in document["metadata"] else Scope.CLUSTER
-    return Kind(api_version, kind, plural=names_of(kind).plural, scope=scope)
+    return Kind(api_version, kind, plural=plural_of(kind), scope=scope)
 
 
 def misspelt(document: Resource, operator: Operator) -> str:
