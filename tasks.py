@@ -167,7 +167,7 @@ def bench_check(c: Context) -> None:
 @task(
     help={
         "parts": "some of throughput,cpu,received,moves,leases,large; default: all",
-        "quick": "does it work? the figures mean nothing",
+        "quick": "does it work? the results mean nothing",
     }
 )
 def bench_scale(c: Context, parts: str = "", quick: bool = False) -> None:

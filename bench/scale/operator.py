@@ -18,14 +18,14 @@ GROUP = "scale.example.com"
 
 
 class ParentSpec(Spec):
-    """What the user wants."""
+    """The wanted state."""
 
     size: int = 1
     text: str = ""
 
 
 class ParentStatus(Status, WithConditions):
-    """What is."""
+    """The present state."""
 
     size: int = 0
 

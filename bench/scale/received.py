@@ -1,8 +1,8 @@
-"""Received: what one of four replicas reads and computes, beside one process that has all objects.
+"""Received: bytes and CPU of one of four replicas, beside one process that has all objects.
 
 Each object is changed once, at the same rate: an event for it, a child that is applied and its event, a status and its
-event. Bytes are what the API server sends, TLS and the answers to own writes included, counted by a relay in front of
-each replica.
+event. Bytes are all that the API server sends, TLS and the answers to own writes included, counted by a relay in front
+of each replica.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def received(bench: Bench) -> Outcome:
 
 
 def _ordered(figures: dict[str, Figures], goals: list[Goal]) -> Round:
-    """Each process with all objects beside the one of four that is compared with it."""
+    """Each process with all objects beside the four replicas that are compared with it."""
     return {name: figures[name] for goal in goals for name in (goal.against, goal.of) if name is not None}
 
 
@@ -88,7 +88,7 @@ def _measured(bench: Bench, sandbox: Sandbox, replicas: int) -> Figures:
         pods = {"r0": shared.start("r0")} if replicas == 1 else start(shared, replicas)
         _change(sandbox, bench.objects, size)
         _until_handled(sandbox, size)
-        # A replica that gave buckets back opens its watches anew; from then on it receives its part alone.
+        # A replica that gave buckets back opens its watches again; from then on it receives its part alone.
         span(1.0 if bench.quick else 5.0)
         before = {pod: (relays[pod].received, fine_cpu_seconds(each.process.pid)) for pod, each in pods.items()}
         size = next(_numbers)
@@ -153,7 +153,7 @@ def _change(sandbox: Sandbox, objects: int, size: int) -> None:
 
 
 def _until_handled(sandbox: Sandbox, size: int) -> None:
-    """Wait until each object says by its status that it was handled; the status is written after the child."""
+    """Wait until the status of each object shows that it was handled. It is written after the child."""
 
     def handled() -> bool:
         items: list[Resource] = sandbox.request("GET", PATH).body["items"]

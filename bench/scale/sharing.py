@@ -1,6 +1,6 @@
-"""Sharing: what three replicas do beside one, how long buckets have no holder, and how often Leases are written.
+"""Sharing: the work of three replicas beside one, how long buckets have no holder, and how often Leases are written.
 
-The replicas are those of the tests (`tests.support.sharer`): they handle ConfigMaps, and note that in a journal.
+The tests use the same replicas (`tests.support.sharer`): they handle ConfigMaps, and note that in a journal.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def moves(bench: Bench) -> Outcome:
 
 
 def leases(bench: Bench) -> Outcome:
-    """At rest: requests for Leases, of which a watch is counted when it ends, and what they cost a replica."""
+    """At rest: requests for Leases, of which a watch is counted when it ends, and the CPU of a replica."""
 
     def measured(replicas: int) -> Figures:
         with operator(bench, {}) as shared:
