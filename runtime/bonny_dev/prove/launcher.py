@@ -40,10 +40,8 @@ def main() -> None:
     request = served(socket.socket(fileno=os.dup(0)))
     if request is not None:
         become(request)
-        from bonny.client.errors import shows_values
-
         # Refusals in the log quote the objects, which are the test's own.
-        shows_values.set(True)
+        importlib.import_module("bonny.client.errors").shows_values.set(True)
         sys.argv[:] = [request["package"]]
         runpy.run_module(request["package"], run_name="__main__", alter_sys=True)
 
@@ -59,10 +57,9 @@ def served(connection: socket.socket) -> dict[str, Any] | None:
                 pid, code = os.fork(), None
                 if pid == 0:
                     return request
-            else:
-                if code is None:
-                    ended, status = os.waitpid(pid, os.WNOHANG if request["do"] == "poll" else 0)
-                    code = os.waitstatus_to_exitcode(status) if ended else None
+            elif code is None:
+                ended, status = os.waitpid(pid, os.WNOHANG if request["do"] == "poll" else 0)
+                code = os.waitstatus_to_exitcode(status) if ended else None
             lines.write(json.dumps(pid if request["do"] == "start" else code) + "\n")
             lines.flush()
     return None

@@ -63,7 +63,7 @@ def prove(root: Path, options: Options | None = None, *, say: Say = print, sandb
             sandbox = stack.enter_context(Sandbox(progress=say))
         setup, documents = prepared(project, operator, sandbox, samples, externals=externals, seed=options.seed)
         report = Report(operator.name, options.seed, notes=notes)
-        workers = 1 if setup.wide else options.lives or (os.cpu_count() or 1) + 1
+        workers = 1 if setup.wide else options.lives or 2 * (os.cpu_count() or 1) + 1
         began = time.monotonic()
         try:
             with ThreadPoolExecutor(workers) as pool:

@@ -116,8 +116,8 @@ class External:
         return copy.deepcopy(self._state(self.fake))
 
     def __call__(self, *_: Any, **__: Any) -> Client:
-        """A client, whatever its address and credentials are."""
-        return Client(self)
+        """The client of this system, for any address and credentials."""
+        return Client(self.fake, begin=self._begin, ended=self._ended)
 
     async def sweep(
         self,
@@ -145,8 +145,8 @@ class External:
         for step, state in wanted.items():
             if state != again[step]:
                 raise AssertionError(
-                    f"two lives without a fault differ: after the object was {step}, {state.contrast(again[step])}; give "
-                    "`state` a function that leaves out what differs by nature"
+                    f"two lives without a fault differ: after the object was {step}, {state.contrast(again[step])}; "
+                    "give `state` a function that leaves out what differs by nature"
                 )
         self.reset()
         problems, left = [], wanted[DELETED].held
@@ -230,7 +230,7 @@ class External:
 
     # --- one call ---
 
-    def begin(self, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Ongoing:
+    def _begin(self, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Ongoing:
         """Record a call. Raises: `Killed`, or the error of a call that does nothing, at least not now."""
         if self._dead:  # what `finally` and `async with` still do, a killed process does not
             raise Killed
@@ -250,7 +250,7 @@ class External:
             raise TimeoutError(f"{name}: no answer")
         return Ongoing(method, fault, self.state, copy.deepcopy(self.fake))
 
-    def end(self, ongoing: Ongoing) -> None:
+    def _ended(self, ongoing: Ongoing) -> None:
         """After a call was carried out. Raises: `Killed`, or the error of a lost answer."""
         if self.state != ongoing.before:
             self.calls[-1] = replace(self.calls[-1], changes=True)
@@ -283,28 +283,27 @@ class Ongoing:
 class Client:
     """The methods of the fake client, each of whose calls is recorded, and may fail."""
 
-    def __init__(self, external: External) -> None:
-        self._external = external
+    def __init__(self, fake: Any, *, begin: Callable[..., Ongoing], ended: Callable[[Ongoing], None]) -> None:
+        self._fake, self._begin, self._ended = fake, begin, ended
 
     def __getattr__(self, name: str) -> Any:
-        external = self._external
-        method = getattr(external.fake, name)
+        method = getattr(self._fake, name)
         if not callable(method):
             return method
         if inspect.iscoroutinefunction(method):
 
             async def call_async(*arguments: Any, **options: Any) -> Any:
-                ongoing = external.begin(name, arguments, options)
+                ongoing = self._begin(name, arguments, options)
                 answer = await ongoing.method(*arguments, **options)
-                external.end(ongoing)
+                self._ended(ongoing)
                 return await ongoing.method(*arguments, **options) if ongoing.is_repeated else answer
 
             return call_async
 
         def call(*arguments: Any, **options: Any) -> Any:
-            ongoing = external.begin(name, arguments, options)
+            ongoing = self._begin(name, arguments, options)
             answer = ongoing.method(*arguments, **options)
-            external.end(ongoing)
+            self._ended(ongoing)
             return ongoing.method(*arguments, **options) if ongoing.is_repeated else answer
 
         return call
