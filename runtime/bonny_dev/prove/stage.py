@@ -90,8 +90,10 @@ class Stage:
         self._objects = Objects(self._sandbox, traffic, service)
         self._world = World(proxy)
         self._shown = Shown()
+        self._service = service
         self._before = ""
         self._sample: Sample
+        self._fault: faults.Fault | None = None
 
     def live(self, sample: Sample, plan: Plan, reference: Reference | None = None) -> Life:
         """One life of `sample`. Without a `reference` it is one that others are compared with.
@@ -100,7 +102,7 @@ class Stage:
         """
         life = Life()
         self._prepare(sample)
-        fault = self._arm(plan, reference)
+        fault = self._fault = self._arm(plan, reference)
         try:
             self._process.start(self._objects.namespace)
             self._chapters(life, sample, plan, reference)
@@ -223,6 +225,9 @@ class Stage:
 
     def _disturbed(self, life: Life, chapter: Chapter, plan: Plan, reference: Reference, version: str) -> bool:
         """The rest of a chapter of a life with a fault. Returns: whether the life is over."""
+        if plan.fault is Fault.SLOW and isinstance(plan.at, Point) and plan.at.chapter is chapter:
+            self._until_hit()
+            return False
         if plan.fault is Fault.LOAD:
             for each in map(self._objects.subject_path, self._sample.subjects):
                 flood(self._sandbox, each)
@@ -257,6 +262,13 @@ class Stage:
         return ""
 
     # --- waiting ---
+
+    def _until_hit(self) -> None:
+        """Return when the request of the fault was sent, or is no longer to be expected."""
+        began = time.monotonic()
+        while self._fault and not self._fault.hits and time.monotonic() - began < PATIENCE_SECONDS:
+            self._check()
+            time.sleep(POLL_SECONDS)
 
     def _settle(self, life: Life, chapter: Chapter) -> None:
         """Without a fault: wait until the operator is silent, and keep the state."""
@@ -366,6 +378,8 @@ class Stage:
                 effect = CommitThenDrop()
             case Fault.EVENTS_LOST:
                 effect = Notify(self._world.lose)
+            case Fault.OLD if self._service is not None:
+                effect = Notify(self._service.look_back)
             case Fault.WRITTEN:
                 effect = Notify(lambda: write_too(self._setup.sandbox, self._traffic.last_path()))
             case _:

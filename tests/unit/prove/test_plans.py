@@ -101,3 +101,14 @@ def test_objects_with_generated_names_are_in_the_order_of_their_numbers() -> Non
     made = {f"ConfigMap with a generated name, number {number}": {} for number in (1, 2, 10, 9)}
 
     assert [line.split()[-5] for line in differences(made, {})] == ["1", "2", "9", "10"]
+
+
+def test_an_external_service_is_slow_finds_a_record_and_answers_late_reads_from_an_old_state() -> None:
+    calls = [("GET", 1), ("POST", 1), ("GET", 2), ("PATCH", 1), ("DELETE", 1)]
+    points = [Point(Chapter.CREATED, SERVICE, verb, "/lamps/1", nth) for verb, nth in calls]
+
+    plans = list(plans_for("desk", [*points, Point(Chapter.CHANGED, SERVICE, "GET", "/lamps/1")], CHAPTERS))
+
+    assert names(plans, Fault.SLOW) == [f"created/{verb}--lamps-1" for verb in ("POST", "PATCH", "DELETE")]
+    assert names(plans, Fault.EXISTS) == ["created/POST--lamps-1"]
+    assert names(plans, Fault.OLD) == ["created/GET--lamps-1-2"]  # not before a change in the same chapter
