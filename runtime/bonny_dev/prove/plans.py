@@ -123,6 +123,22 @@ TOLD: Final = {
 }
 
 
+# Those whose sentence depends on the chapter or the object.
+IN_GENERAL: Final = {
+    Fault.NONE: "without any fault",
+    Fault.OLDER: "started again, and shown an older state for a while",
+    Fault.ORDER: "two writers of one object, in either order",
+    Fault.FUZZ: "with objects made from the schema",
+    Fault.DOWN: "the operator does not run when the object changes",
+    Fault.AT_ONCE: "the object is deleted and created again at once",
+}
+
+
+def meaning(fault: Fault) -> str:
+    """A fault in a few words, without the request that it is about."""
+    return IN_GENERAL.get(fault) or WHOLE.get(fault) or TOLD[fault].format("a request")
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One life: its sample, its fault, and the point or the chapter of the fault."""

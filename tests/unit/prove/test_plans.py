@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bonny_dev.prove.findings import DIFF_LINES, Finding, Report
 from bonny_dev.prove.html import page
-from bonny_dev.prove.plans import SORTS, Fault, Plan, plans_for, usual
+from bonny_dev.prove.plans import SORTS, Fault, Plan, meaning, plans_for, usual
 from bonny_dev.prove.points import API, SERVICE, Chapter, Point
 from bonny_dev.prove.state import differences
 
@@ -112,3 +112,16 @@ def test_an_external_service_is_slow_finds_a_record_and_answers_late_reads_from_
     assert names(plans, Fault.SLOW) == [f"created/{verb}--lamps-1" for verb in ("POST", "PATCH", "DELETE")]
     assert names(plans, Fault.EXISTS) == ["created/POST--lamps-1"]
     assert names(plans, Fault.OLD) == ["created/GET--lamps-1-2"]  # not before a change in the same chapter
+
+
+def test_the_page_says_what_each_fault_is_and_where_lives_went_wrong() -> None:
+    plans = [Plan("desk", fault) for fault in Fault]
+    report = Report("lamps", 3, [Finding(plan, "a wrong state remains") for plan in plans[:3]], plans[1:])
+
+    text = page(report)
+
+    assert all(meaning(fault) in text for fault in Fault)
+    assert "{}" not in text
+    assert text.count('class="count wrong">1</td>') == 3
+    assert "2 more lives with the same end" in text
+    assert "seed 3" in text
