@@ -26,7 +26,7 @@ from ..sandbox import Sandbox, SandboxError
 from .causes import Cause
 from .findings import Finding, Report
 from .fuzz import Drawn
-from .life import Interrupted, Life, Reference, Setup, chapters_of, counted, repeated
+from .life import Interrupted, Life, Reference, Setup, chapters_of, repeated
 from .options import Options
 from .orders import Turn, opposed, turns_of
 from .permissions import Permissions
@@ -231,7 +231,7 @@ class _Run:
         one, other = lives
         nature = learned([[life.states[chapter] for chapter in chapters] for life in lives])
         names = frozenset(map(_name_in, one.sorts)) & frozenset(map(_name_in, other.sorts))
-        done = counted((what, _renamed(sort, names)) for what, sort in one.done)
+        done = [(what, _renamed(sort, names)) for what, sort in one.done]
         reference = Reference(one.states, done, nature, names)
         for chapter in chapters:
             left, right = (nature.without(life.states[chapter]) for life in lives)

@@ -22,7 +22,7 @@ from ..testing import faults
 from ..testing.faults import CommitThenDrop, Drop, FaultProxy, Notify, ProxiedRequest
 from .external import External
 from .kept import KeptAdmin
-from .life import POLL_SECONDS, REST_SECONDS, Broken, Life, Reference, Setup, chapters_of, counted, forms_of
+from .life import POLL_SECONDS, REST_SECONDS, Broken, Life, Reference, Setup, chapters_of, counted, forms_of, more_often
 from .objects import Objects
 from .orders import Turn, writers_of
 from .permissions import used_by
@@ -136,11 +136,7 @@ class Stage:
             elif request.method == "DELETE" and request.status in (200, 202, 204):
                 life.done.append(("deleted", sort))
         if reference and not life.problem and plan.fault is not Fault.KILL_DELETE:
-            life.diff = [
-                f"+ {what} {count} times, not {reference.done.get(what, 0)}"
-                for what, count in counted(life.done).items()
-                if count > reference.done.get(what, 0)
-            ]
+            life.diff = more_often(counted(life.done), reference.done_until(life.chapter))
             life.problem = "something is done more often than without the fault" if life.diff else ""
         own = "" if self._setup.operator.watch == "namespace" else self._objects.namespace
         life.used = used_by(
