@@ -39,9 +39,9 @@ IMAGE: Final = Expression(
 MARKS: Final = ("bonny-release-namespace", "bonny.invalid/image:0")
 OTHER_MARKS: Final = ("namespace-of-a-release", "x.invalid/another/image:1.2")
 
-# What the parts of a manifest are for a person who has only the chart.
+# The objects of each part of a manifest, for a person who has only the chart.
 TEXTS: Final = {
-    "roles": "ClusterRoles that add the kinds to what view, edit and admin allow people",
+    "roles": "ClusterRoles that add the kinds to the roles view, edit and admin",
     "network-policy": "a NetworkPolicy: the ports that the pods need, and no others",
     "service": "a Service for the metrics",
     "pdb": "a PodDisruptionBudget: one pod is evicted at a time; for several replicas",

@@ -322,7 +322,7 @@ def _problem(life: Life) -> str:
 
 
 def _refuse_unknown_samples(only: Sequence[str], samples: Sequence[str]) -> None:
-    """Before a sandbox starts: the other parts of a name are known only after the lives without a fault."""
+    """Before a sandbox starts: only the lives without a fault show the other parts of the names."""
     for word in only:
         sample = word.partition("/")[0]
         if sample not in samples and not {*sample} & {*"*?["}:

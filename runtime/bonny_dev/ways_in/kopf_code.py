@@ -94,7 +94,7 @@ PARAMETERS: Final = {
     "dryrun": "review.dry_run of an Admission",
     "userinfo": "review.user of an Admission",
 }
-# Options of a decorator that choose when it runs, or what follows an error. The others name or describe the handler.
+# Options of a decorator that choose when it runs, or the tries after an error. The others name or describe the handler.
 FILTER: Final = "none: the handler runs for each object and change, so write the condition into it"
 ONE_TIMEOUT: Final = "timeout of the controller, for one run"
 OPTIONS: Final = {
@@ -103,7 +103,7 @@ OPTIONS: Final = {
     "when": FILTER,
     "field": FILTER,
     "value": FILTER,
-    "old": "none: the previous value is not known",
+    "old": "none: the cluster has no previous value",
     "new": FILTER,
     "operations": "operations of the Admission",
     "subresource": "none: an Admission reviews the object",
@@ -283,7 +283,7 @@ def _uses(tree: ast.Module, names: dict[str, str]) -> Iterator[Use]:
             case ast.Attribute() | ast.Name() if (member := _member(node, names)) in USES:
                 yield Use(node.lineno, f"kopf.{member}", USES[member])
             case ast.Call() if member := _decorator(node, names):
-                # Handlers of the process have no objects; the options of `on.field` are what it means.
+                # Handlers of the process have no objects; the options of `on.field` itself are part of its own line.
                 own = {"on.field": {"field", "old", "new"}}.get(member, set[str]())
                 for option in node.keywords if member not in OF_THE_PROCESS else ():
                     if option.arg in OPTIONS and option.arg not in own:
