@@ -139,6 +139,8 @@ def watch_and_interrupt(terminal: Terminal, command: str) -> None:
         code = process.wait(STOP_SECONDS)
         assert (code, "stopped" in log.read_text("utf-8")) == (0, True), log.read_text("utf-8")
         assert time.monotonic() - began < STOP_SECONDS
+        if "--sandbox" in arguments:  # as with --reload, which reads the kubeconfig of the sandbox from a variable
+            assert "of context 'sandbox' of " in log.read_text("utf-8")
 
 
 def until(holds: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
