@@ -1,8 +1,8 @@
 """The operator's own Lease, held by all replicas that share: beside old leaders and replicas that count otherwise.
 
 The world is that of the election: requests are lost, late, carried out twice or not answered; clocks differ in speed,
-replicas stand still, crash, leave and come; people edit the Lease. A rolling update from one leader to sharing, back, or
-to another number of buckets is a world in which all of these live at the same time.
+replicas stand still, crash, leave and come; people edit the Lease. During a rolling update from one leader to sharing,
+back, or to another number of buckets, all of these live at the same time.
 """
 
 from __future__ import annotations
