@@ -85,7 +85,7 @@ def test_a_bucket_that_is_dropped_while_a_sweep_is_read_in_parts_leaves_nothing_
     assert len(store) == 0
 
 
-def test_objects_of_others_are_counted_and_kept_in_no_form() -> None:
+def test_objects_of_other_replicas_are_counted_and_not_kept() -> None:
     store = BucketStore(bucket, {0})
     for version in (1, 2):
         assert list(store.apply(Put(item("one", "owner-b", version), live=True))) == []

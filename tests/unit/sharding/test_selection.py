@@ -60,7 +60,7 @@ def test_neighbouring_buckets_are_one_range_and_ranges_do_not_touch(part: tuple[
 
 
 @given(parts(), st.uuids())
-def test_the_labels_are_those_of_the_buckets(part: tuple[int, set[int]], uid: object) -> None:
+def test_the_label_selects_exactly_the_values_of_the_buckets(part: tuple[int, set[int]], uid: object) -> None:
     of, buckets = part
     match = re.fullmatch(rf"{BUCKET} in \(([0-9a-z,]+)\)", by_label(buckets, of)["labelSelector"])
     assert match is not None
