@@ -211,7 +211,7 @@ RULES = (
     Rule(r"make (check|test|test-all|lint)", target_and_task_exist, "they are what runs this test"),
     Rule(r"make docs", target_and_task_exist, "tests/template/test_website.py builds the site"),
     Rule(
-        r"make (bench(-check|-core|-pipeline|-scheduler|-webhooks)?|soak)",
+        r"make (bench(-check|-core|-pipeline|-scale|-scheduler|-webhooks)?|soak)",
         target_and_task_exist,
         "they run for minutes",
     ),
