@@ -273,8 +273,10 @@ def test_an_operator_with_webhooks_lives_without_their_secret(sandbox: Sandbox, 
 def test_a_life_that_does_not_exist_is_refused_with_an_example(sandbox: Sandbox, tmp_path: Path) -> None:
     root = repository(tmp_path, "sound")
 
-    with pytest.raises(UsageError, match=r"^--only desk/nothing: there is no such life, for example desk/kill-before/"):
-        prove.prove(root, prove.Options(only=["desk/nothing"]), say=print, sandbox=sandbox)
+    with pytest.raises(
+        UsageError, match=r"^--only desk/409/nothing: there is no such life, for example desk/kill-before"
+    ):
+        prove.prove(root, prove.Options(only=["desk/409/nothing"]), say=print, sandbox=sandbox)
 
 
 def test_a_repository_without_a_sample_is_refused(tmp_path: Path) -> None:
