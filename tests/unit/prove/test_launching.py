@@ -85,7 +85,7 @@ def test_a_launcher_that_ended_before_a_request_is_closed(launcher: Launcher, tm
     launcher._process.kill()
     launcher._process.wait()
 
-    with pytest.raises(Broken, match="^the operator cannot be started"):
+    with pytest.raises(Broken, match=r"^the operator cannot be started"):
         launcher.start("twice", env={}, log=tmp_path / "log")
     launcher.close()
 
