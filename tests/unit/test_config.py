@@ -11,7 +11,7 @@ import pytest
 
 from bonny import Operator
 from bonny.client.config import InCluster, Kubeconfig, find_cluster
-from bonny.console.extra import ConsoleSettings
+from bonny.console.settings import ConsoleSettings
 from bonny.errors import UsageError
 from bonny.main import defaults, main
 from bonny.metrics_auth.settings import MetricsSettings
@@ -84,10 +84,6 @@ def test_what_cannot_be_is_refused_by_name_in_one_sentence(name: str, value: str
     sentence = str(caught.value)
     assert name in sentence
     assert "\n" not in sentence
-
-
-def test_the_variables_of_a_service_called_bonny_are_none_of_ours() -> None:
-    Config.from_environment({"BONNY_API_SERVICE_HOST": "10.0.0.1", "BONNY_API_PORT": "tcp://10.0.0.1:80"})
 
 
 def test_a_cluster_is_looked_for_by_name_then_kubeconfig_then_pod_then_home(tmp_path: Path) -> None:
