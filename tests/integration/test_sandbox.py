@@ -28,6 +28,7 @@ from bonny_dev.sandbox import server as server_module
 from bonny_dev.sandbox.snapshot import Snapshot
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"a": "1"}}
+MOST_CHANGES = 30
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 WAITING_OWNER = """
@@ -310,6 +311,26 @@ def test_a_resource_may_follow_its_definition_at_once(sandbox: Sandbox) -> None:
     found = sandbox.get("sandbox.example.com/v1", "Gadget", "g1")
     assert found is not None
     assert found["spec"] == {"size": 3}
+
+
+def test_a_definition_may_change_while_its_objects_are_listed(sandbox: Sandbox) -> None:
+    """Regression: for a moment the server answers 429 "storage is (re)initializing", and a test failed with it."""
+    definition = crd("gauges", "Gauge")
+    sandbox.apply(definition)
+    statuses: set[int] = set()
+
+    def change(short: str) -> None:
+        definition["spec"]["names"]["shortNames"] = [short]
+        sandbox.apply(definition)
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        for number in range(MOST_CHANGES):
+            changed = pool.submit(change, f"g{number}")
+            while not changed.done():
+                statuses.add(sandbox.request("GET", "/apis/sandbox.example.com/v1/gauges").status)
+                assert sandbox.items("sandbox.example.com/v1", "Gauge") == []
+            changed.result()
+    assert 429 in statuses
 
 
 def test_a_refused_object_shows_the_message_of_the_api_server(sandbox: Sandbox) -> None:

@@ -1,7 +1,8 @@
 """Admin: requests of a test or a demo to the API server, as its administrator.
 
-You need it to prepare and check objects around an operator under test. These calls block, are never retried and have
-all rights; an operator itself uses `bonny.client`, which is asynchronous and survives faults.
+You need it to prepare and check objects around an operator under test. These calls block, have all rights and are not
+retried, but for the 429 of a definition that was changed; an operator itself uses `bonny.client`, which is asynchronous
+and survives faults.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ T = TypeVar("T")
 
 JSON: Final = "application/json"
 REQUEST_SECONDS: Final = 30.0
-# Between an applied CustomResourceDefinition and its kind in discovery lie some tens of milliseconds, more under load.
+# Between an applied CustomResourceDefinition and its kind in discovery lie some tens of milliseconds, more under load;
+# after a change of it, the server answers 429 "storage is (re)initializing" for as long.
 DISCOVERY_SECONDS: Final = 10.0
 POLL_SECONDS: Final = 0.05
 FIELD_MANAGER: Final = "sandbox"
@@ -148,7 +150,11 @@ class Admin:
     ) -> Resource:
         """The decoded answer, empty for a missing object. Raises: `SandboxError` with the API server's own message."""
         content_type = "application/apply-patch+yaml" if method == "PATCH" else JSON
+        deadline = time.monotonic() + DISCOVERY_SECONDS
         status, answer = self.request(method, path, body, content_type=content_type)
+        while status == 429 and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+            status, answer = self.request(method, path, body, content_type=content_type)
         if status == 404 and may_be_missing:
             return {}
         if status >= 400:
