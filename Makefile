@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 INVOKE := $(VENV)/bin/invoke
 
-.PHONY: demo check test test-all lint docs bench bench-check bench-core bench-pipeline bench-scheduler bench-webhooks mutants soak clean
-demo check test test-all lint docs bench bench-check bench-core bench-pipeline bench-scheduler bench-webhooks mutants soak: $(VENV)/.ready
+.PHONY: demo check test test-all lint docs bench bench-check bench-core bench-pipeline bench-scale bench-scheduler bench-webhooks mutants soak clean
+demo check test test-all lint docs bench bench-check bench-core bench-pipeline bench-scale bench-scheduler bench-webhooks mutants soak: $(VENV)/.ready
 	@$(INVOKE) $@
 
 # uv, itself installed by pip, fills the environment in seconds; `requirements.lock` fixes every version.

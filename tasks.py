@@ -164,6 +164,18 @@ def bench_check(c: Context) -> None:
     c.run("python -m bench.check", pty=sys.stdout.isatty())
 
 
+@task(
+    help={
+        "parts": "some of throughput,cpu,received,moves,leases,large; default: all",
+        "quick": "does it work? the results mean nothing",
+    }
+)
+def bench_scale(c: Context, parts: str = "", quick: bool = False) -> None:
+    """Measure replicas that share the work beside one, and 100,000 objects in one process; about 40 minutes."""
+    words = [f"--workload {shlex.quote(part)}" for part in parts.split(",") if part]
+    c.run(" ".join(["python -m bench.scale", *words, *(["--quick"] if quick else [])]), pty=sys.stdout.isatty())
+
+
 @task
 def bench_scheduler(c: Context) -> None:
     """Measure a scheduler beside kube-scheduler, 1,000 nodes and 5,000 pods; about an hour."""
@@ -255,6 +267,7 @@ namespace = Collection(
     bench_check,
     bench_core,
     bench_pipeline,
+    bench_scale,
     bench_scheduler,
     bench_webhooks,
     check,

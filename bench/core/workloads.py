@@ -235,8 +235,9 @@ def scaling(bench: Bench) -> Outcome:
     """How our first sync grows with the number of objects. A start with a single object is the fixed part of it."""
     sizes = [max(round(bench.objects * part), 2) for part in SCALING]
     starts = _grown(bench, (1, *sizes))
+    metrics = (WALL, CPU, RESIDENT)
     rounds: list[Round] = [
-        {BONNY: {f"{metric} at {objects:,}": each[objects][metric] for metric in (WALL, CPU) for objects in each}}
+        {BONNY: {f"{metric} at {objects:,}": each[objects][metric] for metric in metrics for objects in each}}
         for each in starts
     ]
     overall: dict[str, float] = {}

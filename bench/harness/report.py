@@ -31,7 +31,7 @@ STANDS_OUT: Final = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """Our `metric` shall be at most `limit`, or at most `limit` times that of `against`."""
+    """Our `metric` shall be at most `limit`, or at most `limit` times that of `against`; `at_least`: at least."""
 
     metric: str
     limit: float
@@ -39,9 +39,13 @@ class Goal:
     of: str = BONNY
     """The contestant that shall meet the goal."""
 
+    at_least: bool = False
+    """Whether more is better."""
+
     def __str__(self) -> str:
         who = "" if self.of == BONNY else f"{self.of}: "
-        return f"{who}{self.metric} <= {self.limit:g}" + (f" of {self.against}" if self.against else "")
+        sign = ">=" if self.at_least else "<="
+        return f"{who}{self.metric} {sign} {self.limit:g}" + (f" of {self.against}" if self.against else "")
 
 
 def on_both_loops(metric: str, *, stock: float, uvloop: float, against: str | None = None) -> tuple[Goal, Goal]:
@@ -64,7 +68,8 @@ class Verdict:
         """`met`, `missed`, or `not measured`."""
         if not self.values:
             return "not measured"
-        return "met" if median(self.values) <= self.goal.limit else "missed"
+        value, limit = median(self.values), self.goal.limit
+        return "met" if (value >= limit if self.goal.at_least else value <= limit) else "missed"
 
 
 @dataclass(frozen=True, slots=True)

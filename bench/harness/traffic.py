@@ -20,18 +20,18 @@ import msgspec
 from bonny.resource import Resource
 from bonny_dev.sandbox import Sandbox
 
-__all__ = ["CONFIG_MAPS", "PATH", "create", "created", "define", "follow", "send", "send_all", "session", "update",
-           "version_of"]  # fmt: skip
+__all__ = ["CONFIG_MAPS", "PATH", "create", "created", "define", "follow", "paced", "send", "send_all", "session",
+           "update", "version_of"]  # fmt: skip
 
 PATH: Final = "/apis/example.com/v1/namespaces/default/widgets"
 CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
 UNDER_WAY: Final = 32
 
 
-def define(sandbox: Sandbox, definitions: Resource | list[Resource]) -> None:
-    """Apply the definition of Widgets and return once they are served."""
+def define(sandbox: Sandbox, definitions: Resource | list[Resource], *, path: str = PATH) -> None:
+    """Apply the definition of a kind, by default of Widgets, and return once it is served at `path`."""
     sandbox.apply(definitions)
-    sandbox.eventually(lambda: sandbox.request("GET", PATH).status == 200)
+    sandbox.eventually(lambda: sandbox.request("GET", path).status == 200)
 
 
 def create(sandbox: Sandbox, numbers: Iterable[int], spec: Resource) -> None:
@@ -94,6 +94,18 @@ async def send_all(sandbox: Sandbox, method: str, requests: Iterable[tuple[str, 
     async with session(sandbox) as http, asyncio.TaskGroup() as group:
         for _ in range(UNDER_WAY):
             group.create_task(worker(http))
+
+
+async def paced(sandbox: Sandbox, method: str, requests: Iterable[tuple[str, bytes]], *, per_second: float) -> None:
+    """Send writes, each a path and a body, at a rate; later ones do not wait for slow answers.
+
+    Raises: `RuntimeError` for a refusal.
+    """
+    began = asyncio.get_running_loop().time()
+    async with session(sandbox) as http, asyncio.TaskGroup() as group:
+        for number, (path, body) in enumerate(requests):
+            await asyncio.sleep(began + number / per_second - asyncio.get_running_loop().time())
+            group.create_task(send(http, method, path, body))
 
 
 async def send(http: aiohttp.ClientSession, method: str, path: str, body: bytes) -> None:

@@ -18,9 +18,13 @@ class Relay:
 
     def __init__(self) -> None:
         self.targets: tuple[int, ...] = ()
+        self.received = 0
+        """Bytes that the targets sent."""
+
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._turns = itertools.count()
+        self._counting = threading.Lock()
         self._open: set[socket.socket] = set()
 
     def __enter__(self) -> Self:
@@ -59,21 +63,23 @@ class Relay:
                 pair = {client, server}
                 self._open |= pair
                 try:
-                    _pump(client, server)
+                    self._pump(client, server)
                 finally:
                     self._open -= pair
 
-
-def _pump(one: socket.socket, other: socket.socket) -> None:
-    """Copy in both directions until one side ends."""
-    with selectors.DefaultSelector() as ready:
-        ready.register(one, selectors.EVENT_READ, other)
-        ready.register(other, selectors.EVENT_READ, one)
-        while True:
-            for key, _ in ready.select():
-                source = key.fileobj
-                assert isinstance(source, socket.socket)
-                data = source.recv(CHUNK)
-                if not data:
-                    return
-                key.data.sendall(data)
+    def _pump(self, client: socket.socket, server: socket.socket) -> None:
+        """Copy in both directions until one side ends."""
+        with selectors.DefaultSelector() as ready:
+            ready.register(client, selectors.EVENT_READ, server)
+            ready.register(server, selectors.EVENT_READ, client)
+            while True:
+                for key, _ in ready.select():
+                    source = key.fileobj
+                    assert isinstance(source, socket.socket)
+                    data = source.recv(CHUNK)
+                    if not data:
+                        return
+                    if source is server:
+                        with self._counting:
+                            self.received += len(data)
+                    key.data.sendall(data)

@@ -19,6 +19,7 @@ JOURNAL = os.open(os.environ["TEST_JOURNAL"], os.O_WRONLY | os.O_APPEND | os.O_C
 DURATION, DEADLINE, PERIOD = os.environ.get("TEST_TIMING", "15/10/2").split("/")
 NAME = os.environ.get("TEST_NAME", "sharer")
 SECONDS = float(os.environ.get("TEST_SECONDS", "0.05"))
+CPU_SECONDS = float(os.environ.get("TEST_CPU_SECONDS", "0"))
 BUCKETS = int(os.environ.get("TEST_BUCKETS", "16"))
 VERSION = os.environ.get("TEST_VERSION", "1.0.0")
 AGAIN = "TEST_AGAIN" in os.environ
@@ -43,6 +44,9 @@ class Shared(Controller):
         note("begin", axn)
         try:
             await asyncio.sleep(SECONDS)
+            ends = time.thread_time() + CPU_SECONDS
+            while time.thread_time() < ends:
+                pass
             if CHILDREN:
                 axn.register_descendant(
                     {

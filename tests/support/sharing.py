@@ -12,14 +12,14 @@ from typing import Final
 
 from bonny.sharding.assignment import bucket_of
 from bonny_dev.sandbox import Sandbox
-from tests.support.processes import OperatorProcess
+from tests.support.processes import OperatorProcess, requests
 
 SHARER: Final = Path(__file__).with_name("sharer.py")
 LEASE: Final = ("coordination.k8s.io/v1", "Lease")
 BUCKETS: Final = 16
 OBJECTS: Final = 40
 WRITES: Final = ("PUT", "POST", "PATCH", "APPLY")
-# Several times what each takes on an idle machine; python -m bench.sharding measures it.
+# Several times what each takes on an idle machine; python -m bench.scale measures it.
 WITHIN_SECONDS: Final = 60.0
 
 
@@ -58,6 +58,14 @@ class Replicas:
 
     def wait_handled(self, number: str, *, objects: int = OBJECTS) -> None:
         Sandbox.eventually(lambda: self.children() == {number: objects}, within_seconds=WITHIN_SECONDS)
+
+    def remove(self) -> None:
+        """Delete the objects and the Leases of the operator."""
+        query = f"labelSelector=of%3D{self.name}"
+        self.sandbox.request("DELETE", f"/api/v1/namespaces/default/configmaps?{query}")
+        for lease in self.sandbox.items(*LEASE, namespace="default"):
+            if re.fullmatch(f"{self.name}(-(bucket|member)-.+)?", lease["metadata"]["name"]):
+                self.sandbox.delete(*LEASE, lease["metadata"]["name"])
 
     def holders(self) -> dict[str, list[int]]:
         """The buckets by the replica that holds them."""
@@ -111,7 +119,13 @@ class Replicas:
 
 def lease_writes(sandbox: Sandbox) -> float:
     """Lease writes that the API server has seen."""
-    text = str(sandbox.request("GET", "/metrics").body)
-    lines = [line for line in text.splitlines() if line.startswith("apiserver_request_total{")]
-    ours = [line for line in lines if 'resource="leases"' in line and any(f'verb="{verb}"' in line for verb in WRITES)]
-    return sum(float(line.rpartition(" ")[2]) for line in ours)
+    return lease_requests(sandbox)[0]
+
+
+def lease_requests(sandbox: Sandbox) -> tuple[int, int]:
+    """Writes and reads of Leases that the API server has seen. A watch counts when it ends."""
+    counts = {True: 0, False: 0}
+    for (verb, resource, _), number in requests(sandbox).items():
+        if resource == "leases":
+            counts[verb in WRITES] += number
+    return counts[True], counts[False]

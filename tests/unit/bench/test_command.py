@@ -17,6 +17,7 @@ from bench.harness.contestants import CONTROLLER_RUNTIME, KUBE_RS, NAMES, Contes
 from bench.harness.plot import Panel
 from bench.harness.report import Goal, Outcome
 from bench.pipeline.__main__ import SUITE as PIPELINE
+from bench.scale.__main__ import SUITE as SCALE
 from bench.scheduler.__main__ import SUITE as SCHEDULER
 from bench.webhooks.__main__ import SUITE as WEBHOOKS
 
@@ -36,7 +37,7 @@ def test_what_has_no_profile_is_named_with_what_has_one(suite: Suite, capsys: py
     assert sentence.endswith(f", not {other}")
 
 
-@pytest.mark.parametrize("suite", [CORE, PIPELINE, SCHEDULER, WEBHOOKS], ids=lambda suite: suite.name)
+@pytest.mark.parametrize("suite", [CORE, PIPELINE, SCALE, SCHEDULER, WEBHOOKS], ids=lambda suite: suite.name)
 def test_an_unknown_workload_is_refused(suite: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         suite.main(["--workload", "everything"])

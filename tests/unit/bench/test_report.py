@@ -37,6 +37,16 @@ def test_a_goal_whose_median_is_above_its_limit_is_missed() -> None:
     assert (verdict.values, verdict.text) == ([100.0, 300.0, 100.0], "missed")
 
 
+def test_a_goal_of_at_least_so_much_is_missed_below_it() -> None:
+    enough, more = outcome(
+        Goal(metric=CPU, limit=0.3, against="kopf", at_least=True),
+        Goal(metric=CPU, limit=101.0, at_least=True),
+    ).verdicts
+
+    assert (str(enough.goal), enough.text) == ("CPU us/event >= 0.3 of kopf", "met")
+    assert (str(more.goal), more.text) == ("CPU us/event >= 101", "missed")
+
+
 def test_an_outcome_is_missed_when_one_of_its_goals_is() -> None:
     assert outcome(HALF, Goal(metric=CPU, limit=99.0)).missed
     assert not outcome(HALF, Goal(metric="not measured", limit=0.0)).missed
