@@ -222,6 +222,7 @@ PAGES: Final = (
             Part("bonny_dev/testing/shown.py", ("child_of",), signed=True),
             Part("bonny_dev/testing/token.py", ("Handled",)),
             Part("bonny_dev/testing/ticks.py", ("Ticks",), signed=True, methods=True),
+            Part("bonny_dev/testing/external.py", ("External",), signed=True, methods=True),
             Part("bonny_dev/testing/answers.py", ("Answers",), signed=True),
             Part("bonny_dev/testing/answers.py", ("SentRequest",)),
             Part("bonny_dev/testing/assertions.py", tuple(f"assert_{word}" for word in ASSERTIONS), signed=True),

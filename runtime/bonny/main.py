@@ -9,8 +9,6 @@ because a lifespan failed (`bonny.lifespan`).
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import ctypes
 import gc
 import importlib
 import logging
@@ -45,13 +43,6 @@ USAGE: Final = """python -m <package> [run | config | version | help]
 
 Environment variables; each takes precedence over the code of the operator:
 """
-
-# mallopt(3). asyncio reads TLS into blocks of 256 KiB. Blocks of that size must come from the heap: else each costs two
-# system calls, 25 us, not 2.
-M_MMAP_THRESHOLD: Final = -3
-M_TRIM_THRESHOLD: Final = -1
-LARGE_BYTES: Final = 320 * 1024
-KEPT_FREE_BYTES: Final = 1024 * 1024
 
 CALLED_EXIT_CODE: Final = 4
 LIFESPAN_EXIT_CODE: Final = 5
@@ -131,7 +122,6 @@ def serve(operator: Operator, config: Config, cluster: Cluster, *, console: Form
     # Modules stay: the collector need not look at them again. Imports leave next to no garbage to collect before.
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)
-    _keep_large_blocks_apart()
     stop, code = asyncio.Event(), 0
     with asyncio.Runner(loop_factory=loop_factory(config.event_loop)) as runner:
         loop = runner.get_loop()
@@ -158,18 +148,6 @@ def _report_exit(error: BaseException) -> None:
     stack, context = running(reversed([*traceback.walk_tb(error.__traceback__)]))
     extra = {"error": type(error).__name__, "stack": stack}
     context.copy().run(log.error, "a task or callback tried to end the process: the operator stops", extra=extra)
-
-
-def _keep_large_blocks_apart() -> None:
-    """Make glibc return large blocks, such as pages of lists, to the system when they are freed.
-
-    By default small long-lived objects settle between them: half an hour of faults cost a fifth more memory. Other C
-    libraries have no such call.
-    """
-    with contextlib.suppress(OSError, AttributeError):
-        libc = ctypes.CDLL(None)
-        libc.mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
-        libc.mallopt(M_TRIM_THRESHOLD, KEPT_FREE_BYTES)
 
 
 async def _serve(operator: Operator, config: Config, cluster: Cluster, stop: asyncio.Event) -> tuple[bool, bool]:

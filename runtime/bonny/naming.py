@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from .errors import OptionError, UsageError
 
@@ -22,27 +22,14 @@ _WORD: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _SEGMENT: Final = re.compile(r"(?!\.\.?\Z)[^/%\x00-\x20\x7f]{1,253}")
 
 
-class Names(NamedTuple):
-    """The names under which the API server serves one kind."""
-
-    kind: str
-    plural: str
-    singular: str
-    short_names: tuple[str, ...] = ()
-
-
-def names_of(kind: str) -> Names:
-    """The names that follow from `kind`: `names_of("Policy")` has plural `policies` and singular `policy`.
+def plural_of(kind: str) -> str:
+    """The plural that follows from `kind`: `Policy` gives `policies`.
 
     Does not: know irregular plurals (`Person` gives `persons`); name those on the `Version` class.
     """
     singular = kind.lower()
     if not is_label(singular):
         raise UsageError(f"{kind[:60]!r} is not a kind: use CamelCase, for example CronTab")
-    return Names(kind, _pluralize(singular), singular)
-
-
-def _pluralize(singular: str) -> str:
     if re.search(r"[^aeiou]y$", singular):
         return singular[:-1] + "ies"
     if re.search(r"(s|x|z|ch|sh)$", singular):

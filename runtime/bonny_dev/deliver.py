@@ -33,8 +33,8 @@ def deliver(root: Path) -> None:
     for folder in sorted((path for path in (vendor / "bonny").rglob("*") if path.is_dir()), reverse=True):
         if not any(folder.iterdir()):
             folder.rmdir()
-    # `invoke update-runtime` compares with these, to find files that were edited; `sha256sum --check` reads them, too.
-    (vendor / "bonny" / wheel.CHECKSUMS).write_bytes(wheel.listed(kept).encode())
+    for record, data in wheel.records(kept, wheel.version_of(name)).items():
+        (vendor / "bonny" / record).write_bytes(data)
     (root / PROJECT).write_bytes(wheel.with_name(text, name).encode())
     shutil.rmtree(vendor / "bonny_dev")
 

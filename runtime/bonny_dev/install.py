@@ -16,13 +16,13 @@ from typing import Any, Final
 import yaml
 
 from bonny.client.api import Client
-from bonny.client.config import Cluster, Kubeconfig, find_cluster
+from bonny.client.config import Cluster, Kubeconfig, contexts_of, find_cluster
 from bonny.client.errors import NotFound
 from bonny.client.pages import pages
 from bonny.client.request import ApiRequest, path_of
 from bonny.errors import UsageError
 from bonny.kinds import Kind, Scope, builtin, builtin_kinds
-from bonny.naming import names_of
+from bonny.naming import plural_of
 from bonny.operator import Operator
 from bonny.resource import Resource
 from bonny.run.config import Config
@@ -44,7 +44,12 @@ def kinds_of(operator: Operator) -> list[Kind]:
 def chosen_cluster(config: Config, context: str) -> Cluster:
     """The cluster of a flag, or else of the settings, with the name of its context. Raises: `UsageError`."""
     cluster = find_cluster(kubeconfig=config.kubeconfig, context=context or config.context)
-    return cluster.named() if isinstance(cluster, Kubeconfig) else cluster
+    return with_context(cluster) if isinstance(cluster, Kubeconfig) else cluster
+
+
+def with_context(cluster: Kubeconfig) -> Kubeconfig:
+    """The same, with the name of its current context; unchanged if its files name none, or cannot be read."""
+    return replace(cluster, context=cluster.context or contexts_of(cluster.files)[1])
 
 
 async def described(client: Client) -> str:
@@ -67,7 +72,7 @@ def kind_of(document: Resource, kinds: Iterable[Kind] = ()) -> Kind:
     if builtin(api_version, kind):
         return Kind(api_version, kind)
     scope = Scope.NAMESPACED if "namespace" in document["metadata"] else Scope.CLUSTER
-    return Kind(api_version, kind, plural=names_of(kind).plural, scope=scope)
+    return Kind(api_version, kind, plural=plural_of(kind), scope=scope)
 
 
 def misspelt(document: Resource, operator: Operator) -> str:

@@ -15,9 +15,11 @@ import re
 import zipfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 CACHES: Final = ("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache")
+# Of vendor/bonny: the version of the wheel that it was delivered with, and what `added` lists.
+VERSION: Final = "VERSION"
 CHECKSUMS: Final = "CHECKSUMS"
 EXTRAS: Final = "extras.json"
 BASE: Final = "base.zip"
@@ -40,10 +42,10 @@ _DATE: Final = (1980, 1, 1, 0, 0, 0)  # the first that an archive can hold
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file of a package by its path within `folder`, in order, without caches and the list of checksums."""
+    """Every file of a package by its path within `folder`, in order, without caches and the records of a delivery."""
     paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not set(CACHES) & set(path.parts))
     names = {path.relative_to(folder).as_posix(): path for path in paths}
-    return {name: path.read_bytes() for name, path in names.items() if name != CHECKSUMS}
+    return {name: path.read_bytes() for name, path in names.items() if name not in (VERSION, CHECKSUMS)}
 
 
 def delivered(runtime: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -75,16 +77,42 @@ def _is_type(name: str) -> bool:
     return name.startswith("types/") and name != "types/__init__.py"
 
 
+def digest(data: bytes) -> str:
+    """SHA-256 of a file. A checkout with core.autocrlf edits nothing: its line endings count as the delivered ones."""
+    return hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
+
+
 def listed(files: Mapping[str, bytes]) -> str:
-    """The text of CHECKSUMS, as `sha256sum --check` reads it."""
+    """A list of checksums, as `sha256sum --check` reads it."""
     return "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in files.items())
 
 
+def records(files: Mapping[str, bytes], version: str) -> dict[str, bytes]:
+    """The records of a delivery of `files`: VERSION, and CHECKSUMS of the extras that the template does not render.
+
+    cruft updates all that the template renders together with the wheel, which holds it. The other extras are of the
+    version before until `invoke extras --sync`, and the wheel of that version is gone.
+    """
+    table = listed_extras(files).values()
+    optional = {folder for each in table for folder in each.get("folders", ())}
+    optional -= {folder for each in table if each.get("rendered") for folder in each["folders"]}
+    added = {name: data for name, data in files.items() if name.partition("/")[0] in optional}
+    return {VERSION: f"{version}\n".encode(), **({CHECKSUMS: listed(added).encode()} if added else {})}
+
+
 def recorded(vendored: Path) -> dict[str, str]:
-    """SHA-256 of the files that were delivered to `vendored`, by name; empty without a list."""
+    """SHA-256 of the files that CHECKSUMS of `vendored` lists, by name; empty without a list."""
     path = vendored / CHECKSUMS
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+
+
+def edited(vendored: Path, base: Mapping[str, bytes]) -> list[str]:
+    """The files of `vendored` that are not as they were delivered, and added ones; `base` is that of its wheel."""
+    known = recorded(vendored)
+    here = {name: digest(data) for name, data in contents(vendored).items()}
+    return [name for name, found in here.items()
+            if found != known.get(name) and (name not in base or found != digest(base[name]))]  # fmt: skip
 
 
 def pack(tools: Mapping[str, bytes], runtime: Mapping[str, bytes]) -> tuple[str, bytes]:
@@ -93,13 +121,13 @@ def pack(tools: Mapping[str, bytes], runtime: Mapping[str, bytes]) -> tuple[str,
     Its version is that of the runtime and a digest of all files, so that pip and uv install a wheel of other files.
     """
     number = re.search(rb'^__version__ = "(.+)"$', runtime["__init__.py"], re.MULTILINE)
-    digest = hashlib.sha256(f"{listed(tools)}\n{listed(runtime)}".encode()).hexdigest()
-    version = f"{number[1].decode() if number else '0'}+{digest[:12]}"
+    sums = hashlib.sha256(f"{listed(tools)}\n{listed(runtime)}".encode()).hexdigest()
+    version = f"{number[1].decode() if number else '0'}+{sums[:12]}"
     info = f"bonny_dev-{version}.dist-info"
     files = {f"bonny_dev/{name}": data for name, data in tools.items()}
-    base = delivered(runtime)
     # Not compressed by itself: all together it becomes smaller.
-    files[f"bonny_dev/{BASE}"] = _zipped({**base, CHECKSUMS: listed(base).encode()}, zipfile.ZIP_STORED)
+    base = {**delivered(runtime), VERSION: f"{version}\n".encode()}
+    files[f"bonny_dev/{BASE}"] = _zipped(base, zipfile.ZIP_STORED)
     types = {name: data for name, data in runtime.items() if _is_type(name) and name.endswith(".pyi")}
     files |= {f"bonny-stubs/{name}": data for name, data in types.items()}
     files |= {"bonny-stubs/types/__init__.pyi": b"", "bonny-stubs/py.typed": b"partial\n"}
@@ -117,10 +145,15 @@ def with_name(text: str, name: str) -> str:
     return _NAME.sub(lambda _: name, text)
 
 
+def version_of(wheel: str) -> str:
+    """The version in the name of a wheel."""
+    return wheel.split("-")[1]
+
+
 def base_of(wheel: Path) -> dict[str, bytes]:
-    """The sources of the runtime in a wheel, with CHECKSUMS. Raises: `OSError`, `KeyError`, `zipfile.BadZipFile`."""
-    with zipfile.ZipFile(wheel) as outer, zipfile.ZipFile(io.BytesIO(outer.read(f"bonny_dev/{BASE}"))) as base:
-        return {name: base.read(name) for name in base.namelist()}
+    """The sources of the runtime in a wheel. Raises: `OSError`, `KeyError`, `zipfile.BadZipFile`."""
+    with zipfile.ZipFile(wheel) as outer:
+        return _sources(io.BytesIO(outer.read(f"bonny_dev/{BASE}")))
 
 
 def sources() -> dict[str, bytes]:
@@ -131,18 +164,36 @@ def sources() -> dict[str, bytes]:
     base = Path(__file__).with_name(BASE)
     if not base.is_file():
         return delivered(contents(Path(__file__).parents[1] / "bonny"))
+    return _sources(base)
+
+
+def version() -> str:
+    """The version of these tools; empty in the template's own repository."""
+    base = Path(__file__).with_name(BASE)
+    if not base.is_file():
+        return ""
     with zipfile.ZipFile(base) as archive:
-        return {name: archive.read(name) for name in archive.namelist() if name != CHECKSUMS}
+        return archive.read(VERSION).decode().strip()
 
 
-def fits(vendored: Path) -> bool:
-    """Whether these tools were delivered with the runtime in `vendored`; so it is where either has no record of it."""
-    base, sums = Path(__file__).with_name(BASE), vendored / CHECKSUMS
-    if not (base.is_file() and sums.is_file()):
+def fits(vendored: Path, *, extras: bool = True) -> bool:
+    """Whether these tools were delivered with the runtime in `vendored`; so it is where either has no record of it.
+
+    Without `extras`, the files in CHECKSUMS may be of another version.
+    """
+    path = vendored / VERSION
+    if not (path.is_file() and (here := version())):
         return True
+    if path.read_text(encoding="utf-8").strip() != here:
+        return False
+    known = recorded(vendored) if extras else {}
+    files = sources() if known else {}
+    return all(name in files and digest(files[name]) == found for name, found in known.items())
+
+
+def _sources(base: Path | IO[bytes]) -> dict[str, bytes]:
     with zipfile.ZipFile(base) as archive:
-        known = {*archive.read(CHECKSUMS).splitlines()}
-    return known >= {*sums.read_bytes().splitlines()}
+        return {name: archive.read(name) for name in archive.namelist() if name != VERSION}
 
 
 def _zipped(files: Mapping[str, bytes], compression: int) -> bytes:

@@ -62,3 +62,12 @@ async def call(method: str, path: str, document: Any = None) -> None:
     async with ClientSession(url) as session, session.request(method, path, json=document) as answer:
         if answer.status != 404:
             answer.raise_for_status()
+
+
+async def read(path: str) -> Any:
+    """The document of the external service under this path; None if there is none."""
+    async with ClientSession(os.environ["LAMPS_URL"]) as session, session.get(path) as answer:
+        if answer.status == 404:
+            return None
+        answer.raise_for_status()
+        return await answer.json()

@@ -126,6 +126,30 @@ HIDDEN = (
         "more often than without the fault (chapter changed): deleted configmaps desk-3",
     ),
 )
+# Each is found by what an external service does besides failing.
+OUTSIDE = (
+    Bug(
+        "call_in_background",
+        "desk/slow/*",
+        "intermediate state",
+        "takes 4 s, and the object goes on meanwhile: a wrong state remains (chapter deleted): record "
+        "/lamps/(UID of desk) should not be there",
+    ),
+    Bug(
+        "old_answer",
+        "desk/old-answer/created/*",
+        "stale state",
+        "the GET of /lamps/(UID) to the external service (chapter created) is answered with the state before the last "
+        "change there: a wrong state remains (chapter created): record /spare-lamps/(UID of desk) should not be there",
+    ),
+    Bug(
+        "taken_for_a_mistake",
+        "desk/already-exists/created/*",
+        "unhandled error",
+        "the PUT of /lamps/(UID) to the external service (chapter created) is carried out, and answered with 409 as if "
+        "it had been there before: a wrong state remains (chapter created): ConfigMap desk is missing",
+    ),
+)
 # Each is found by an object that is made from the schema; no other life shows its bug.
 MADE = (
     Bug(
@@ -159,7 +183,7 @@ QUICK = 2
     "bug",
     [
         pytest.param(bug, id=bug.controller, marks=[] if number < QUICK else pytest.mark.slow)
-        for number, bug in enumerate((*BUGS, *HIDDEN, *MADE, *ORDERED))
+        for number, bug in enumerate((*BUGS, *HIDDEN, *OUTSIDE, *MADE, *ORDERED))
     ],
 )
 def test_the_bug_of_a_broken_operator_is_found_and_named(sandbox: Sandbox, tmp_path: Path, bug: Bug) -> None:

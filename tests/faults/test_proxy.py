@@ -15,7 +15,7 @@ import pytest
 
 from bonny.resource import Resource
 from bonny_dev.sandbox import Sandbox
-from bonny_dev.testing.faults import Fault, FaultProxy, Hold, Notify, Past, Stall, is_any, is_watch
+from bonny_dev.testing.faults import Fault, FaultProxy, Hold, Notify, Past, Slow, Stall, is_any, is_watch
 
 
 def asked(proxy: FaultProxy, target: str) -> socket.socket:
@@ -141,6 +141,18 @@ def test_a_request_that_is_notified_continues(sandbox: Sandbox) -> None:
 
     assert notified.is_set()
     assert answer["metadata"]["name"] == "default"
+
+
+def test_a_slow_request_continues_after_its_time(sandbox: Sandbox) -> None:
+    with FaultProxy(sandbox) as proxy:
+        fault = proxy.add(Fault(Slow(0.5)))
+        with urllib.request.urlopen(f"{proxy.url}/readyz", timeout=20.0) as answer:
+            assert answer.status == 200
+
+        (request,) = proxy.requests
+        assert fault.hits == 1
+        assert request.ended is not None
+        assert request.ended - request.time >= 0.5
 
 
 def test_only_the_requests_that_are_named_are_reset(sandbox: Sandbox) -> None:

@@ -133,7 +133,11 @@ def is_true(type_: str) -> Callable[[Resource], bool]:
 
 
 def waiting_because(reason: str) -> Callable[[Resource], bool]:
-    return lambda live: live["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == reason
+    def holds(live: Resource) -> bool:
+        states = [each["state"] for each in live["status"].get("containerStatuses", ())]
+        return any(state.get("waiting", {}).get("reason") == reason for state in states)
+
+    return holds
 
 
 def test_a_deployment_becomes_available_and_its_service_gets_the_addresses(sandbox: Sandbox, namespace: str) -> None:
@@ -368,6 +372,38 @@ def test_a_crash_loop_counts_its_restarts_and_ends_at_its_limit(sandbox: Sandbox
 
     (container,) = ready["status"]["containerStatuses"]
     assert (container["restartCount"], container["lastState"]["terminated"]["exitCode"]) == (3, 1)
+
+
+def test_calls_do_what_annotations_do(sandbox: Sandbox, workloads: Workloads, namespace: str) -> None:
+    workloads.simulate("late", "not-ready=2", namespace=namespace)
+    workloads.simulate("unpulled", "image-pull-error=2", namespace=namespace)
+    workloads.simulate("looping", "crash", namespace=namespace)
+    workloads.simulate("unplaced", "pending", namespace=namespace)
+    workloads.simulate("moved", "evict=1", namespace=namespace)
+    late, unpulled, looping, unplaced, moved = made = [
+        pod(name, namespace=namespace) for name in ("late", "unpulled", "looping", "unplaced", "moved")
+    ]
+    sandbox.apply(made)
+
+    until(sandbox, unpulled, waiting_because("ImagePullBackOff"))
+    until(sandbox, looping, waiting_because("CrashLoopBackOff"))
+    until(sandbox, moved, lambda live: live["status"].get("reason") == "Evicted")
+    assert "nodeName" not in until(sandbox, unplaced, lambda live: live["status"].get("conditions"))["spec"]
+    for each in (late, unpulled):
+        until(sandbox, each, is_true("Ready"))
+    workloads.reset()
+    for each in (looping, unplaced):
+        until(sandbox, each, is_true("Ready"))
+
+
+@pytest.mark.slow
+def test_a_call_lets_the_pods_of_a_job_fail_twice(sandbox: Sandbox, workloads: Workloads, namespace: str) -> None:
+    workloads.simulate("again-*", "crash=2", namespace=namespace)
+    again = job("again", namespace=namespace)
+    sandbox.apply(again)
+
+    # The Job controller waits 10 s and 20 s before it makes another pod.
+    assert until(sandbox, again, is_true("Complete"), within_seconds=60.0)["status"]["failed"] == 2
 
 
 def test_an_evicted_pod_is_replaced(sandbox: Sandbox, workloads: Workloads, namespace: str) -> None:

@@ -15,6 +15,8 @@ from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+from bonny_dev.wheel import contents, digest
+
 TEMPLATE = Path(__file__).parents[2]
 
 
@@ -39,6 +41,11 @@ def bake(folder: Path, answers: dict[str, str] | None = None, *, template: Path 
     code, said = cut([*command, *(f"{name}={text}" for name, text in (answers or {}).items())], settings)
     made = sorted(out.iterdir())
     return Baked(code=code, said=said, project=made[0] if made else out / "nothing")
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """SHA-256 of every file, by its path within `folder`, without caches and the records of a delivery."""
+    return {name: digest(data) for name, data in contents(folder).items()}
 
 
 def cut(arguments: list[str], scratch: Path) -> tuple[int, str]:

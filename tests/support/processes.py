@@ -52,6 +52,8 @@ class OperatorProcess:
                 "BONNY_LOG_LEVEL": "debug",
                 "PYTHONPATH": os.pathsep.join((str(RUNTIME), str(RUNTIME.parent))),
                 "PYTHONUNBUFFERED": "1",
+                "MALLOC_MMAP_THRESHOLD_": "327680",  # as the image sets them
+                "MALLOC_TRIM_THRESHOLD_": "1048576",
                 **(settings or {}),
             },
         )

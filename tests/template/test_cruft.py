@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bonny_dev.tasks.update_runtime import checksums
 from bonny_dev.wheel import PATTERN
-from tests.support.baking import uv
+from tests.support.baking import checksums, uv
 from tests.support.releases import CHANGED, CHANGED_TOOL, NEW, OLD, git, releases
 
 CRUFT = "cruft==2.16.0"
@@ -92,7 +91,7 @@ def test_an_update_brings_what_is_new_and_leaves_what_is_the_users(cruft: Path, 
         ".cruft.json",
         ".gitignore",
         "pyproject.toml",
-        "vendor/bonny/CHECKSUMS",
+        "vendor/bonny/VERSION",
         "vendor/bonny/__init__.py",
         f"vendor/{CHANGED}",
         f"vendor/{before_update}",

@@ -140,13 +140,11 @@ def carrying(request: pytest.FixtureRequest, installed_once: Path) -> Path:
 def test_a_repository_holds_the_folders_of_its_extras_and_no_others(carrying: Path) -> None:
     wanted = {folder for name in listed_in(carrying) for folder in LISTED[name].get("folders", ())}
     assert folders(carrying) == wanted
-    done = subprocess.run(
-        ["sha256sum", "--quiet", "--check", "CHECKSUMS"],
-        cwd=carrying / "vendor/bonny",
-        capture_output=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (0, b"")
+    vendored, listed = carrying / "vendor/bonny", listed_in(carrying)
+    assert wheel.contents(vendored) == wheel.selected(wheel.sources(), listed)
+    assert (vendored / wheel.CHECKSUMS).exists() is bool(wanted - {"scheduler"})
+    for name, found in wheel.recorded(vendored).items():
+        assert found == wheel.digest((vendored / name).read_bytes())
 
 
 def test_lint_types_and_tests_pass_and_the_manifest_is_written(carrying: Path) -> None:
@@ -329,6 +327,28 @@ def test_sync_makes_the_runtime_fit_the_list(project: Path) -> None:
     assert folders(project) == {"otel"}
     assert (project / "vendor/bonny/core/watch.py").is_file()
     assert 'otel = ["opentelemetry-api' in (project / "pyproject.toml").read_text("utf-8")
+
+
+def test_sync_replaces_the_extras_of_the_version_before_but_no_edited_file(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As after `cruft update`, which brings the wheel and all files but those of other extras."""
+    assert run_task(project, "extras --add webhooks") == 0
+    vendored, sources = project / "vendor/bonny", wheel.sources()
+    older = {f"webhooks/{name}.py": b"# older\n" for name in ("admission", "answers", "removed")}
+    for name, data in older.items():
+        (vendored / name).write_bytes(data)
+    record = {name: (vendored / name).read_bytes() for name in (*wheel.recorded(vendored), *older)}
+    (vendored / wheel.CHECKSUMS).write_text(wheel.listed(record), "utf-8")
+    (vendored / "webhooks/answers.py").write_bytes(b"# older, and mine\n")
+    capsys.readouterr()
+
+    assert run_task(project, "extras --sync") == 0
+
+    sentence = "vendor/bonny/webhooks/answers.py was edited here, and stays: compare it with the new version\n"
+    assert capsys.readouterr().out == f"{sentence}vendor/bonny fits pyproject.toml\n"
+    goal = wheel.selected(sources, listed_in(project)) | {"webhooks/answers.py": b"# older, and mine\n"}
+    assert wheel.contents(vendored) == goal
 
 
 @pytest.mark.parametrize(

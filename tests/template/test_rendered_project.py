@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bonny_dev.tasks.update_runtime import checksums
 from bonny_dev.wheel import PATTERN
-from tests.support.baking import installed, invoke, uv
+from tests.support.baking import checksums, installed, invoke, uv
 from tests.support.generating import changes, run_task, state
 from tests.template.conftest import GENERATED
 
@@ -104,7 +103,7 @@ def test_generating_only_added_files_and_the_same_again_changes_nothing(
     added = changes(furnished)
     # The extra `webhooks`.
     changed = {line for line in added if not line.startswith("?? ")}
-    assert changed == {" M pyproject.toml", " M vendor/bonny/CHECKSUMS"}
+    assert changed == {" M pyproject.toml"}
     before = state(furnished)
     capsys.readouterr()
 
@@ -265,14 +264,14 @@ def test_without_the_developer_tools_a_task_says_how_to_get_them(project: Path) 
 
 def test_tools_of_another_version_than_the_runtime_say_what_to_do(fresh: Path) -> None:
     """As after a checkout of another commit, until its tools are installed, too."""
-    sums = fresh / "vendor/bonny/CHECKSUMS"
-    before = sums.read_text("utf-8")
-    sums.write_text(before.replace("a", "b"), "utf-8")
+    record = fresh / "vendor/bonny/VERSION"
+    before = record.read_text("utf-8")
+    record.write_text(before.replace("+", "+a"), "utf-8")
     try:
         task = invoke(fresh, "manifest", "--out", "-")
         tests = installed(fresh, "pytest")
     finally:
-        sums.write_text(before, "utf-8")
+        record.write_text(before, "utf-8")
 
     sentence = "the installed developer tools are of another version than vendor/bonny: run `uv sync`, or pip install"
     assert (task.returncode, task.stdout) == (2, "")

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from bonny.errors import UsageError
-from bonny_dev.tasks.update_runtime import Edited, checksums, update_runtime
-from bonny_dev.wheel import CHECKSUMS, PATTERN, base_of, selected
-from tests.support.baking import TEMPLATE, bake
+from bonny_dev.tasks.update_runtime import Edited, update_runtime
+from bonny_dev.wheel import PATTERN, VERSION, base_of, contents, selected, version_of
+from tests.support.baking import TEMPLATE, bake, checksums
 from tests.support.releases import CHANGED, CHANGED_TOOL, NEW, OLD, UNCHANGED, git, releases
 
 MARK = "# New in 0.2.0.\n"
@@ -60,13 +60,12 @@ def tool(root: Path, name: str) -> str:
 
 
 def is_whole(root: Path) -> bool:
-    """Whether the runtime holds the files of its list of checksums and no others, the wheel has these and those of all
-    other extras as the base of a merge, and pyproject.toml installs that wheel."""
-    base, folder = base_of(wheel(root)), root / "vendor/bonny"
+    """Whether the runtime holds the files in its wheel, without those of other extras, and the version of that wheel,
+    and pyproject.toml installs that wheel."""
+    folder = root / "vendor/bonny"
     return (
-        checksums(folder) == recorded(folder)
-        and selected(base, extras_of(root)).keys() - {CHECKSUMS} == recorded(folder).keys()
-        and {*base[CHECKSUMS].splitlines()} > {*(folder / CHECKSUMS).read_bytes().splitlines()}
+        contents(folder) == selected(base_of(wheel(root)), extras_of(root))
+        and (folder / VERSION).read_text("utf-8") == f"{version_of(wheel(root).name)}\n"
         and (root / "pyproject.toml").read_text("utf-8").count(f"vendor/{wheel(root).name}") == 2
     )
 
@@ -74,11 +73,6 @@ def is_whole(root: Path) -> bool:
 def extras_of(root: Path) -> list[str]:
     extras: list[str] = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["bonny"]["extras"]
     return extras
-
-
-def recorded(folder: Path) -> dict[str, str]:
-    lines = (folder / CHECKSUMS).read_text("utf-8").splitlines()
-    return dict(reversed(line.split("  ")) for line in lines)
 
 
 def is_all_there_is(root: Path) -> bool:
@@ -268,10 +262,14 @@ def test_force_replaces_edited_files_too(root: Path, template: Path) -> None:
     assert is_whole(root)
 
 
-def test_without_recorded_checksums_only_force_goes_on(root: Path, template: Path) -> None:
-    vendored(root, f"bonny/{CHECKSUMS}").unlink()
+@pytest.mark.parametrize("version", ["", "0.1.0+0123456789ab\n"])
+def test_a_runtime_that_was_not_delivered_with_the_wheel_is_replaced_only_with_force(
+    root: Path, template: Path, version: str
+) -> None:
+    """Its files cannot be compared with those in the wheel: what differs would be taken for an edit."""
+    vendored(root, f"bonny/{VERSION}").write_text(version, "utf-8")
     before = checksums(root / "vendor")
-    with pytest.raises(UsageError, match="--force"):
+    with pytest.raises(UsageError, match=r"was not delivered with bonny_dev-.*\.whl, .* --force"):
         update_runtime(root, origin=str(template), ref=NEW)
     assert checksums(root / "vendor") == before
     update_runtime(root, origin=str(template), ref=NEW, force=True)
@@ -459,7 +457,7 @@ def test_a_kill_while_the_new_version_is_staged_leaves_the_old_one_whole(root: P
 def test_a_kill_between_two_renames_leaves_what_was_replaced_beside_it(
     root: Path, template: Path, renames: int
 ) -> None:
-    runtime, tools = recorded(root / "vendor/bonny"), wheel(root).read_bytes()
+    runtime, tools = checksums(root / "vendor/bonny"), wheel(root).read_bytes()
     name = wheel(root).name
     python, option, script = program(root, template)
     killed = (
@@ -490,7 +488,7 @@ def test_a_rename_that_fails_is_undone_with_those_before_it(
 
 
 def test_what_could_not_be_put_back_is_not_deleted(root: Path, template: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = recorded(root / "vendor/bonny")
+    before = checksums(root / "vendor/bonny")
     fail_at(monkeypatch, 2, OSError(5, "Input/output error"), after_that=OSError(5, "Input/output error"))
     with pytest.raises(UsageError):
         update_runtime(root, origin=str(template), ref=NEW)

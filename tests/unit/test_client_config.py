@@ -15,6 +15,7 @@ import yaml
 from bonny import carried
 from bonny.client.config import Connection, InCluster, Kubeconfig, find_cluster
 from bonny.errors import UsageError
+from bonny_dev.install import with_context
 
 
 def kubeconfig(
@@ -284,10 +285,10 @@ def test_the_current_context_can_be_named(tmp_path: Path) -> None:
     there = str(kubeconfig(tmp_path / "there", contexts=("one", "two")))
     gone = Kubeconfig(str(tmp_path / "gone"))
 
-    assert Kubeconfig(there).named() == Kubeconfig(there, "one")
-    assert Kubeconfig(there).named().source == f"context 'one' of {there}"
-    assert Kubeconfig(there, "two").named() == Kubeconfig(there, "two")
-    assert gone.named() == gone
+    assert with_context(Kubeconfig(there)) == Kubeconfig(there, "one")
+    assert with_context(Kubeconfig(there)).source == f"context 'one' of {there}"
+    assert with_context(Kubeconfig(there, "two")) == Kubeconfig(there, "two")
+    assert with_context(gone) == gone
 
 
 def test_a_context_is_looked_for_in_a_file_even_in_a_pod(tmp_path: Path) -> None:

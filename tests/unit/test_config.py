@@ -86,10 +86,6 @@ def test_what_cannot_be_is_refused_by_name_in_one_sentence(name: str, value: str
     assert "\n" not in sentence
 
 
-def test_the_variables_of_a_service_called_bonny_are_none_of_ours() -> None:
-    Config.from_environment({"BONNY_API_SERVICE_HOST": "10.0.0.1", "BONNY_API_PORT": "tcp://10.0.0.1:80"})
-
-
 def test_a_cluster_is_looked_for_by_name_then_kubeconfig_then_pod_then_home(tmp_path: Path) -> None:
     (tmp_path / ".kube").mkdir()
     home, other = tmp_path / ".kube" / "config", tmp_path / "other"

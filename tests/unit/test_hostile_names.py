@@ -21,7 +21,7 @@ from bonny.naming import (
     is_object_name,
     is_qualified_name,
     is_subdomain,
-    names_of,
+    plural_of,
 )
 from bonny.scheduler import Scheduler
 from bonny.stages import StagedAxn, StagedController
@@ -163,7 +163,7 @@ CALLS: Mapping[str, tuple[Callable[[str], object], frozenset[str]]] = {
     "check_kind": (check_kind, NONE),
     "check_plural": (check_plural, NONE),
     "check_version": (check_version, NONE),
-    "names_of": (names_of, NONE),
+    "plural_of": (plural_of, NONE),
     "is_object_name": (lambda text: true(is_object_name(text)), NONE),
     "is_subdomain": (lambda text: true(is_subdomain(text)), NONE),
     "is_qualified_name": (lambda text: true(is_qualified_name(text)), TYPE_WITH_DOMAIN),

@@ -228,6 +228,29 @@ async def ticks() -> None:
     assert [child["data"] for child in ticks.children] == [{"size": "3"}]
 
 
+async def external() -> None:
+    class Sizes:
+        def __init__(self) -> None:
+            self.sizes: dict[str, int] = {}
+
+        async def put(self, uid: str, size: int) -> None:
+            self.sizes[uid] = size
+
+        async def remove(self, uid: str) -> None:
+            self.sizes.pop(uid, None)
+
+    system = testing.External(Sizes)
+
+    class Sends(Controller[Widget]):
+        async def reconcile(self, axn: Axn[Widget]) -> None:
+            await system("https://sizes.example.com").put(axn.uid, axn.spec.size)
+
+        async def finalize(self, axn: Axn[Widget]) -> None:
+            await system("https://sizes.example.com").remove(axn.uid)
+
+    assert await system.sweep(lambda: testing.Ticks(Sends, widget("w1", size=3)), spec={"size": 4}) > 10
+
+
 def workloads() -> None:
     # tests/integration/test_widget.py, for a Widget that runs a Deployment of the same name
     async def test_a_widget_is_not_ready_while_its_pods_crash(

@@ -27,7 +27,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, Self, TypeVar, cast, get_args, get_origin
 
 from ..kinds import Kind, Scope
-from ..naming import names_of
+from ..naming import plural_of
 from ..resource import Resource
 from .object_model import ObjectModel, object_model_of
 from .reading import read
@@ -101,7 +101,7 @@ class Version:
     """The name of the version: `v1`, `v1beta1`, `v2alpha1`."""
 
     plural: ClassVar[str] = ""
-    """The name in URLs. Default: derived from the kind by `naming.names_of`."""
+    """The name in URLs. Default: derived from the kind by `naming.plural_of`."""
 
     singular: ClassVar[str] = ""
     """The name of one object for `kubectl get`. Default: the kind in lower case."""
@@ -164,8 +164,8 @@ class Version:
         super().__init_subclass__()
         if not hasattr(cls, "kind"):
             return  # a base class that several kinds share
-        cls.plural = cls.plural or names_of(cls.kind).plural
-        cls.singular = cls.singular or names_of(cls.kind).singular
+        plural = plural_of(cls.kind)
+        cls.plural, cls.singular = cls.plural or plural, cls.singular or cls.kind.lower()
 
     @staticmethod
     def to_hub(resource: Resource) -> Resource:

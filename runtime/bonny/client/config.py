@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -97,10 +97,6 @@ class Kubeconfig:
     def source(self) -> str:
         return f"context {self.context!r} of {self.files}" if self.context else f"the current context of {self.files}"
 
-    def named(self) -> Kubeconfig:
-        """The same, with the name of its current context; unchanged if its files name none, or cannot be read."""
-        return replace(self, context=self.context or self._contexts()[1])
-
     async def connect(self) -> Connection:
         # Imported here: it is heavy, and an operator in a pod does not need it.
         from kubernetes.aio.client.configuration import Configuration  # noqa: PLC0415
@@ -165,21 +161,22 @@ class Kubeconfig:
         )
 
     def _explain(self, what: str) -> str:
-        names, _ = self._contexts()
+        names, _ = contexts_of(self.files)
         if self.context is not None and self.context not in names:
             has = ", ".join(names) or "no contexts"
             return f"context {self.context!r} does not exist in {self.files}: it has {has}"
         return f"the kubeconfig {self.files} cannot be used: {what}"
 
-    def _contexts(self) -> tuple[list[str], str | None]:
-        """The names of all contexts, and of the current one."""
-        from kubernetes.aio.config import list_kube_config_contexts  # noqa: PLC0415
 
-        try:
-            contexts, current = list_kube_config_contexts(self.files)
-            return [context["name"] for context in contexts], current["name"]
-        except Exception:  # noqa: BLE001  connecting raises the error
-            return [], None
+def contexts_of(files: str) -> tuple[list[str], str | None]:
+    """The names of all contexts of a kubeconfig, and of the current one; none if it cannot be read."""
+    from kubernetes.aio.config import list_kube_config_contexts  # noqa: PLC0415
+
+    try:
+        contexts, current = list_kube_config_contexts(files)
+        return [context["name"] for context in contexts], current["name"]
+    except Exception:  # noqa: BLE001  connecting raises the error
+        return [], None
 
 
 def _proxy(server: str, named: str | None = None, *, where: str = "") -> str | None:

@@ -34,10 +34,6 @@ PREFIX: Final = "BONNY_"
 EVENT_LOOPS: Final = [name for name in ("uvloop", "asyncio") if find_spec(name)]
 # Up to the last @, because a password may contain one that should have been encoded.
 CREDENTIALS: Final = re.compile(r"^(\w+://)?.*@")
-# The kubelet describes each Service of the namespace by such variables, also one called bonny-something.
-SERVICE_LINK: Final = re.compile(
-    r"\w+_SERVICE_(HOST|PORT(_\w+)?)=.*|\w+_PORT=\w+://.*|\w+_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=.*"
-)
 
 
 class Variable(NamedTuple):
@@ -218,8 +214,8 @@ def _given(environ: Mapping[str, str]) -> dict[str, str]:
     given = {name: text for name, text in environ.items() if name.startswith(PREFIX) and text}
     for error in unused_variables(given):
         raise error
-    for name, text in given.items():
-        if name not in {*known, *INFORMATIVE} and not SERVICE_LINK.fullmatch(f"{name}={text}"):
+    for name in given:
+        if name not in {*known, *INFORMATIVE}:
             names = ", ".join(sorted({*known, *INFORMATIVE}))
             raise UsageError(f"the environment variable {name} is unknown: correct it to one of {names}")
     return {name: text for name, text in given.items() if name in known}

@@ -37,15 +37,26 @@ class External:
         self.records: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._made = 0
+        self._before: dict[str, Any] = {}
+        self._looks_back = False
+
+    def look_back(self) -> None:
+        """Answer the next GET with the state before the last change, as a replica does that lags behind."""
+        self._looks_back = True
 
     def reset(self) -> None:
         """Forget all documents."""
         with self._lock:
-            self.records, self._made = {}, 0
+            self.records, self._made, self._before, self._looks_back = {}, 0, {}, False
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         """Carry out one call; returns the status and the document."""
         with self._lock:
+            records = self.records
+            if method != "GET":
+                self._before = dict(records)
+            elif self._looks_back:
+                records, self._looks_back = self._before, False
             match method:
                 case "PUT":
                     status = 200 if path in self.records else 201
@@ -61,9 +72,9 @@ class External:
                 case "DELETE" if path in self.records:
                     del self.records[path]
                     return 204, None
-                case "GET" if path in self.records:
-                    return 200, self.records[path]
-                case "GET" if below := {each: item for each, item in self.records.items() if each.startswith(path)}:
+                case "GET" if path in records:
+                    return 200, records[path]
+                case "GET" if below := {each: item for each, item in records.items() if each.startswith(path)}:
                     return 200, below
         return 404, None
 

@@ -107,7 +107,7 @@ class Report:
 
     def smallest_told(self, finding: Finding) -> str:
         """A few words before the smallest sample of a finding."""
-        return "this object shows it" if finding.plan.fault is Fault.FUZZ else "so small a sample shows it"
+        return "this object shows it" if finding.plan.fault is Fault.FUZZ else "the smallest sample found that shows it"
 
     def summary(self) -> str:
         """The last line."""

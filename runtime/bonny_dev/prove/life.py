@@ -88,8 +88,8 @@ class Reference:
     """The life without a fault, that all others are compared with."""
 
     states: Mapping[Chapter, State]
-    done: Mapping[str, int]
-    """How often each object was created and deleted."""
+    done: Sequence[tuple[str, Sort]]
+    """Objects that the operator created and deleted."""
 
     nature: Nature
     names: frozenset[str]
@@ -99,10 +99,26 @@ class Reference:
         """The name of an object in the name of a point."""
         return name if name in self.names else "generated"
 
+    def done_until(self, chapter: Chapter) -> Counter[str]:
+        """How often each object was created and deleted up to the end of a chapter: some lives end there."""
+        begun = list(Chapter)[: list(Chapter).index(chapter) + 1]
+        return counted((what, sort) for what, sort in self.done if sort[0] in begun)
+
 
 def counted(done: Iterable[tuple[str, Sort]]) -> Counter[str]:
     """How often each object was created and deleted, by `created configmaps lamp`."""
     return Counter(f"{what} {sort[3]}" for what, sort in done)
+
+
+def more_often(done: Mapping[str, int], wanted: Mapping[str, int]) -> list[str]:
+    """A line about each object that was created or deleted more often than wanted; deletions first, since they lose
+    what was there."""
+    lines = [
+        f"+ {what} {count} {'time' if count == 1 else 'times'}, not {wanted.get(what, 0)}"
+        for what, count in done.items()
+        if count > wanted.get(what, 0)
+    ]
+    return sorted(lines, key=lambda line: not line.startswith("+ deleted"))
 
 
 def repeated(life: Life) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bonny.client.api import MERGE_PATCH
 from bonny.resource import Resource
 
-from ..sandbox import Sandbox
+from ..sandbox.admin import Admin
 from .external import External
 from .points import API, PATH, is_step
 from .state import NAMESPACE, Fields, State, alike, fields_of
@@ -18,7 +18,7 @@ from .variants import Sample
 class Objects:
     """The objects of one life, in `namespace`; `service` has the records outside of Kubernetes."""
 
-    def __init__(self, sandbox: Sandbox, traffic: Traffic, service: External | None) -> None:
+    def __init__(self, sandbox: Admin, traffic: Traffic, service: External | None) -> None:
         self._sandbox, self._traffic, self._service = sandbox, traffic, service
         self.namespace = ""
         self._sample: Sample

@@ -19,7 +19,7 @@ class Options:
     """Also the plans that a usual run leaves out: of some faults it has only a few."""
 
     lives: int = 0
-    """Lives at a time; 0: one more than there are cores."""
+    """Lives at a time; 0: two for each core and one more, since a life mostly waits."""
 
     shrink: float = 0
     """Seconds to look for a smaller sample that shows a finding, for each (default 0: do not look)."""

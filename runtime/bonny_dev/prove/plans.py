@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ..testing.faults import CommitThenRespond, Effect, Respond
+from ..testing.faults import CommitThenRespond, Effect, Respond, Slow
 from .orders import Turn
-from .points import API, Chapter, Point, object_in
+from .points import API, SERVICE, Chapter, Point, object_in
 
 LATE_SECONDS: Final = 2.0
 LOAD_SECONDS: Final = 5.0
@@ -22,6 +22,8 @@ COALESCED_SECONDS: Final = 1.0
 # For so long after a write no watch shows anything. Other writes follow it within milliseconds.
 LOST_SECONDS: Final = 1.0
 EVENTS: Final = 1_000
+# Longer than the rest of a step of a life, and shorter than the timeouts of clients.
+SLOW_SECONDS: Final = 4.0
 
 
 class Sort(StrEnum):
@@ -46,6 +48,9 @@ class Fault(StrEnum):
     THROTTLED = "429"
     FAILED = "500"
     TIMEOUT = "504"
+    EXISTS = "already-exists"
+    SLOW = "slow"
+    OLD = "old-answer"
     LATE = "late-events"
     COALESCED = "coalesced"
     EVENTS_LOST = "events-lost"
@@ -71,6 +76,9 @@ SORTS: Final = {
     Fault.THROTTLED: Sort.ERROR,
     Fault.FAILED: Sort.ERROR,
     Fault.TIMEOUT: Sort.ERROR,
+    Fault.EXISTS: Sort.ERROR,
+    Fault.SLOW: Sort.INTERMEDIATE,
+    Fault.OLD: Sort.STALE,
     Fault.LATE: Sort.STALE,
     Fault.COALESCED: Sort.UNOBSERVED,
     Fault.EVENTS_LOST: Sort.UNOBSERVED,
@@ -108,8 +116,27 @@ TOLD: Final = {
         f"no watch event comes for {LOST_SECONDS:g} s from {{}} on, and then the watches start again from lists"
     ),
     Fault.WRITTEN: "another writer changes an annotation of the object right before {}",
+    Fault.EXISTS: "{} is carried out, and answered with 409 as if it had been there before",
+    Fault.SLOW: f"{{}} takes {SLOW_SECONDS:g} s, and the object goes on meanwhile",
+    Fault.OLD: "{} is answered with the state before the last change there",
     Fault.TIMEOUT: "{} is carried out and answered with 504 Timeout",
 }
+
+
+# Those whose sentence depends on the chapter or the object.
+IN_GENERAL: Final = {
+    Fault.NONE: "without any fault",
+    Fault.OLDER: "started again, and shown an older state for a while",
+    Fault.ORDER: "two writers of one object, in either order",
+    Fault.FUZZ: "with objects made from the schema",
+    Fault.DOWN: "the operator does not run when the object changes",
+    Fault.AT_ONCE: "the object is deleted and created again at once",
+}
+
+
+def meaning(fault: Fault) -> str:
+    """A fault in a few words, without the request that it is about."""
+    return IN_GENERAL.get(fault) or WHOLE.get(fault) or TOLD[fault].format("a request")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +183,10 @@ class Plan:
                 return _refusal(409, "Conflict", "the object has been modified; please apply your changes again")
             case Fault.THROTTLED:
                 return _refusal(429, "TooManyRequests", "too many requests, please try again later", retry_after="1")
+            case Fault.EXISTS:
+                return CommitThenRespond(_refusal(409, "AlreadyExists", "it exists already"))
+            case Fault.SLOW:
+                return Slow(SLOW_SECONDS)
             case Fault.TIMEOUT:
                 return CommitThenRespond(_refusal(504, "Timeout", "request did not complete within 60 s"))
         return _refusal(500, "InternalError", "internal error, please try again")
@@ -190,9 +221,27 @@ def plans_for(
                 if point.verb != "create":
                     yield Plan(sample, Fault.CONFLICT, point)
                 yield Plan(sample, Fault.TIMEOUT, point)
+    yield from _outside(sample, known)
     yield from _beside(sample, writes)
     yield from (Plan(sample, Fault.ORDER, turn) for turn in turns)
     yield from (Plan(sample, Fault.FUZZ, number) for number in objects)
+
+
+def _outside(sample: str, points: Iterable[Point]) -> Iterator[Plan]:
+    """Plans about the external service: what APIs do besides failing."""
+    changed = set[Chapter]()
+    for point in points:
+        if point.server != SERVICE:
+            continue
+        if point.verb == "GET":
+            # Only after a change in the same chapter: an old answer then cannot be what the chapter asks for.
+            if point.chapter in changed:
+                yield Plan(sample, Fault.OLD, point)
+            continue
+        changed.add(point.chapter)
+        yield Plan(sample, Fault.SLOW, point)
+        if point.verb in ("POST", "PUT"):
+            yield Plan(sample, Fault.EXISTS, point)
 
 
 def _beside(sample: str, writes: Iterable[Point]) -> Iterator[Plan]:

@@ -21,6 +21,7 @@ from ..sandbox.ports import free_ports
 from ..sandbox.server import answers
 from ..testing.running import START, environment
 from ..uses import has_webhooks
+from .launching import FORKS, Forked, Launcher
 from .life import POLL_SECONDS, Broken, Interrupted, Setup
 
 # A process starts within a second or two; the rest is for a loaded machine.
@@ -45,7 +46,8 @@ class Process:
         """Set when a process was killed in the middle of a request, and is not yet reaped."""
 
         self._guard, self._kubeconfig, self._service = guard, kubeconfig, service
-        self._running: subprocess.Popen[bytes] | None = None
+        self._running: subprocess.Popen[bytes] | Forked | None = None
+        self._launcher: Launcher | None = None
         self._log = Path()
         self._read_from = 0
 
@@ -73,8 +75,7 @@ class Process:
 
             # Nothing calls them. With this certificate it needs no Secret, whose Role is in a namespace of its own.
             settings |= Loopback.at(self._guard.folder).environment()
-        command = [sys.executable, "-c", START, setup.package]
-        self._running = self._guard.popen(command, log_file=self._log, env=settings, cwd=setup.root)
+        self._running = self._launched(settings)
         deadline = time.monotonic() + START_SECONDS
         while not answers(f"http://127.0.0.1:{port}/readyz"):
             self.check()
@@ -83,6 +84,22 @@ class Process:
             if time.monotonic() > deadline:
                 raise Broken(f"the operator is not ready {START_SECONDS:g} s after its start")
             time.sleep(POLL_SECONDS)
+
+    def _launched(self, settings: Mapping[str, str]) -> subprocess.Popen[bytes] | Forked:
+        setup = self.setup
+        if not FORKS:
+            command = [sys.executable, "-c", START, setup.package]
+            return self._guard.popen(command, log_file=self._log, env=settings, cwd=setup.root)
+        if self._launcher is None or self._launcher.root != setup.root:  # another release has another runtime
+            self.close()
+            self._launcher = Launcher(self._guard, setup.root, settings)
+        return self._launcher.start(setup.package, env=settings, log=self._log)
+
+    def close(self) -> None:
+        """End the launcher of the processes."""
+        if self._launcher is not None:
+            self._launcher.close()
+            self._launcher = None
 
     def check(self) -> None:
         """Raises: `Interrupted`; `Broken` when the process ended by itself."""

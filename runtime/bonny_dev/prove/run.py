@@ -26,7 +26,7 @@ from ..sandbox import Sandbox, SandboxError
 from .causes import Cause
 from .findings import Finding, Report
 from .fuzz import Drawn
-from .life import Interrupted, Life, Reference, Setup, chapters_of, counted, repeated
+from .life import Interrupted, Life, Reference, Setup, chapters_of, repeated
 from .options import Options
 from .orders import Turn, opposed, turns_of
 from .permissions import Permissions
@@ -63,7 +63,7 @@ def prove(root: Path, options: Options | None = None, *, say: Say = print, sandb
             sandbox = stack.enter_context(Sandbox(progress=say))
         setup, documents = prepared(project, operator, sandbox, samples, externals=externals, seed=options.seed)
         report = Report(operator.name, options.seed, notes=notes)
-        workers = 1 if setup.wide else options.lives or (os.cpu_count() or 1) + 1
+        workers = 1 if setup.wide else options.lives or 2 * (os.cpu_count() or 1) + 1
         began = time.monotonic()
         try:
             with ThreadPoolExecutor(workers) as pool:
@@ -231,7 +231,7 @@ class _Run:
         one, other = lives
         nature = learned([[life.states[chapter] for chapter in chapters] for life in lives])
         names = frozenset(map(_name_in, one.sorts)) & frozenset(map(_name_in, other.sorts))
-        done = counted((what, _renamed(sort, names)) for what, sort in one.done)
+        done = [(what, _renamed(sort, names)) for what, sort in one.done]
         reference = Reference(one.states, done, nature, names)
         for chapter in chapters:
             left, right = (nature.without(life.states[chapter]) for life in lives)

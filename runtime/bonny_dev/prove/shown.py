@@ -13,7 +13,7 @@ from typing import Final
 
 from bonny.resource import Resource
 
-from ..sandbox import Sandbox
+from ..sandbox.admin import Admin
 from .variants import Sample
 
 # Shorter values, such as a name of a user or `true`, stand elsewhere for other reasons.
@@ -30,7 +30,7 @@ class Shown:
         self._values: dict[str, str] = {}
         self._statuses: dict[str, str] = {}
 
-    def look(self, sandbox: Sandbox, namespace: str, objects: Iterable[Resource]) -> None:
+    def look(self, sandbox: Admin, namespace: str, objects: Iterable[Resource]) -> None:
         """Remember the Secrets that are there now, and the statuses of `objects`."""
         answer = sandbox.request("GET", f"/api/v1/namespaces/{namespace}/secrets")
         for secret in answer.body["items"] if answer.status == 200 else ():
@@ -42,7 +42,7 @@ class Shown:
             label = f"the status of {each['kind']} {each['metadata']['name']}"
             self._statuses[label] = self._statuses.get(label, "") + json.dumps(each.get("status"), ensure_ascii=False)
 
-    def where(self, sandbox: Sandbox, namespace: str, log: str) -> list[str]:
+    def where(self, sandbox: Admin, namespace: str, log: str) -> list[str]:
         """A sentence for each value and place; the values themselves are not in it."""
         places = {**self._statuses, "an Event": _events(sandbox, namespace), "the log": log}
         return list(dict.fromkeys(self._found(places)))
@@ -55,6 +55,6 @@ class Shown:
                     yield f"{name} can be read in {place}"
 
 
-def _events(sandbox: Sandbox, namespace: str) -> str:
+def _events(sandbox: Admin, namespace: str) -> str:
     answer = sandbox.request("GET", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events")
     return json.dumps(answer.body, ensure_ascii=False)

@@ -16,11 +16,13 @@ from bonny.resource import Resource
 
 from ..install import kind_of, kinds_of
 from ..sandbox import SandboxError
+from ..sandbox.admin import Admin
 from ..sandbox.guard import Guard
 from ..testing import faults
 from ..testing.faults import CommitThenDrop, Drop, FaultProxy, Notify, ProxiedRequest
 from .external import External
-from .life import POLL_SECONDS, REST_SECONDS, Broken, Life, Reference, Setup, chapters_of, counted, forms_of
+from .kept import KeptAdmin
+from .life import POLL_SECONDS, REST_SECONDS, Broken, Life, Reference, Setup, chapters_of, counted, forms_of, more_often
 from .objects import Objects
 from .orders import Turn, writers_of
 from .permissions import used_by
@@ -64,22 +66,34 @@ def staged(setup: Setup) -> Iterator[Stage]:
             outside = stack.enter_context(FaultProxy(service))
         guard = stack.enter_context(Guard(setup.sandbox.folder / f"stage-{secrets.token_hex(4)}"))
         process = Process(setup, guard, kubeconfig=proxy.kubeconfig, service=outside.url if outside else "")
-        yield Stage(setup, proxy, process, Traffic(proxy, outside), service)
+        stack.callback(process.close)
+        admin = KeptAdmin(setup.sandbox)
+        stack.callback(admin.close)
+        yield Stage(setup, proxy, process, Traffic(proxy, outside), admin=admin, service=service)
 
 
 class Stage:
     """See the module."""
 
     def __init__(
-        self, setup: Setup, proxy: FaultProxy, process: Process, traffic: Traffic, service: External | None
+        self,
+        setup: Setup,
+        proxy: FaultProxy,
+        process: Process,
+        traffic: Traffic,
+        *,
+        admin: Admin,
+        service: External | None,
     ) -> None:
         self._setup, self._proxy, self._process, self._traffic = setup, proxy, process, traffic
-        self._sandbox = setup.sandbox
+        self._sandbox = admin
         self._objects = Objects(self._sandbox, traffic, service)
         self._world = World(proxy)
         self._shown = Shown()
+        self._service = service
         self._before = ""
         self._sample: Sample
+        self._fault: faults.Fault | None = None
 
     def live(self, sample: Sample, plan: Plan, reference: Reference | None = None) -> Life:
         """One life of `sample`. Without a `reference` it is one that others are compared with.
@@ -88,7 +102,7 @@ class Stage:
         """
         life = Life()
         self._prepare(sample)
-        fault = self._arm(plan, reference)
+        fault = self._fault = self._arm(plan, reference)
         try:
             self._process.start(self._objects.namespace)
             self._chapters(life, sample, plan, reference)
@@ -122,11 +136,7 @@ class Stage:
             elif request.method == "DELETE" and request.status in (200, 202, 204):
                 life.done.append(("deleted", sort))
         if reference and not life.problem and plan.fault is not Fault.KILL_DELETE:
-            life.diff = [
-                f"+ {what} {count} times, not {reference.done.get(what, 0)}"
-                for what, count in counted(life.done).items()
-                if count > reference.done.get(what, 0)
-            ]
+            life.diff = more_often(counted(life.done), reference.done_until(life.chapter))
             life.problem = "something is done more often than without the fault" if life.diff else ""
         own = "" if self._setup.operator.watch == "namespace" else self._objects.namespace
         life.used = used_by(
@@ -211,6 +221,9 @@ class Stage:
 
     def _disturbed(self, life: Life, chapter: Chapter, plan: Plan, reference: Reference, version: str) -> bool:
         """The rest of a chapter of a life with a fault. Returns: whether the life is over."""
+        if plan.fault is Fault.SLOW and isinstance(plan.at, Point) and plan.at.chapter is chapter:
+            self._until_hit()
+            return False
         if plan.fault is Fault.LOAD:
             for each in map(self._objects.subject_path, self._sample.subjects):
                 flood(self._sandbox, each)
@@ -245,6 +258,13 @@ class Stage:
         return ""
 
     # --- waiting ---
+
+    def _until_hit(self) -> None:
+        """Return when the request of the fault was sent, or is no longer to be expected."""
+        began = time.monotonic()
+        while self._fault and not self._fault.hits and time.monotonic() - began < PATIENCE_SECONDS:
+            self._check()
+            time.sleep(POLL_SECONDS)
 
     def _settle(self, life: Life, chapter: Chapter) -> None:
         """Without a fault: wait until the operator is silent, and keep the state."""
@@ -354,8 +374,10 @@ class Stage:
                 effect = CommitThenDrop()
             case Fault.EVENTS_LOST:
                 effect = Notify(self._world.lose)
+            case Fault.OLD if self._service is not None:
+                effect = Notify(self._service.look_back)
             case Fault.WRITTEN:
-                effect = Notify(lambda: write_too(self._sandbox, self._traffic.last_path()))
+                effect = Notify(lambda: write_too(self._setup.sandbox, self._traffic.last_path()))
             case _:
                 effect = plan.effect()
         return self._traffic.proxy_of(server).add(faults.Fault(effect, on=at(plan.at, sort)))

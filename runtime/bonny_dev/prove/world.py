@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from bonny.client.api import MERGE_PATCH
 
-from ..sandbox import Sandbox, SandboxError
+from ..sandbox import SandboxError
+from ..sandbox.admin import Admin
 from ..testing import faults
 from ..testing.faults import FaultProxy, Hold, Past, Predicate, ProxiedRequest, Respond, is_list, is_watch
 from ..testing.lossy import Coalesce, Late, Lose
@@ -150,7 +151,7 @@ def _first_of_each() -> Predicate:
     return is_first
 
 
-def flood(sandbox: Sandbox, path: str) -> None:
+def flood(sandbox: Admin, path: str) -> None:
     """Write an annotation of the object at `path` a thousand times, the last time to remove it, over one connection.
 
     Raises: `SandboxError`.
@@ -167,7 +168,7 @@ def flood(sandbox: Sandbox, path: str) -> None:
                 raise SandboxError(f"PATCH {path} was refused ({answer.status})")
 
 
-def write_too(sandbox: Sandbox, path: str) -> None:
+def write_too(sandbox: Admin, path: str) -> None:
     """Change the annotation of the object at `path`, as another writer, if the object is there."""
     patch = {"metadata": {"annotations": {ANNOTATION: "another writer"}}}
     sandbox.request("PATCH", path, patch, content_type=MERGE_PATCH)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import ssl
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -65,9 +65,8 @@ class Admin:
         """
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {token or self.token}", "Accept": JSON, "Content-Type": content_type}
-        context = ssl.create_default_context(cafile=self.ca_file)
         try:
-            with closing(HTTPSConnection(urlsplit(self.url).netloc, timeout=timeout, context=context)) as connection:
+            with self._connected(timeout) as connection:
                 connection.request(method, path, data, headers)
                 response = connection.getresponse()
                 text = response.read().decode(errors="replace")
@@ -77,6 +76,16 @@ class Admin:
             return AdminAnswer(response.status, json.loads(text))
         except ValueError:
             return AdminAnswer(response.status, text)
+
+    @contextmanager
+    def _connected(self, timeout: float) -> Iterator[HTTPSConnection]:
+        """A connection for one request."""
+        with closing(self._new_connection(timeout)) as connection:
+            yield connection
+
+    def _new_connection(self, timeout: float) -> HTTPSConnection:
+        context = ssl.create_default_context(cafile=self.ca_file)
+        return HTTPSConnection(urlsplit(self.url).netloc, timeout=timeout, context=context)
 
     def apply(self, objects: Resource | Iterable[Resource]) -> list[Resource]:
         """Server-side apply, in the given order; returns the live objects. A resource may directly follow its CRD.

@@ -46,6 +46,7 @@ class Guard:
         log_file: Path | int | None,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        stdin: int = subprocess.DEVNULL,
     ) -> subprocess.Popen[bytes]:
         """Start `command` in the guarded group; its output is appended to `log_file`, or goes where ours goes for None;
         a number is a descriptor, or `subprocess.PIPE`.
@@ -56,7 +57,7 @@ class Guard:
         with log_file.open("ab") if isinstance(log_file, Path) else nullcontext(log_file) as log:
             child = subprocess.Popen(
                 command,
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=log,
                 stderr=None if log is None else subprocess.STDOUT,
                 cwd=cwd or self.folder,

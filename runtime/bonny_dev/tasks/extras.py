@@ -3,13 +3,12 @@
 `extras` in [tool.bonny] of pyproject.toml is the list. Each extra is folders of vendor/bonny, or none, and packages of
 the image. The sources of all extras come with the developer tools, so nothing is fetched, and they always fit.
 
-Guarantees: vendor/bonny, its CHECKSUMS and pyproject.toml change together or not at all. A file that was edited here is
+Guarantees: vendor/bonny and pyproject.toml change together or not at all. A file that was edited here is
 neither replaced nor removed.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
@@ -103,7 +102,12 @@ def remove(project: Project, names: Sequence[str]) -> list[str]:
 
 
 def sync(project: Project) -> list[str]:
-    """Make vendor/bonny fit the list in pyproject.toml; returns a sentence for each file that was edited here."""
+    """Make vendor/bonny fit the list in pyproject.toml; returns a sentence for each file that was edited here.
+
+    Raises: `UsageError` when the other files of vendor/bonny are not of the version of these tools.
+    """
+    if not wheel.fits(project.root / "vendor" / "bonny", extras=False):
+        raise UsageError(wheel.UNFIT)
     sources = wheel.sources()
     kept = _carry(project, sources, [name for name in project.extras if _known(sources, project.extras)])
     return [f"vendor/bonny/{name} was edited here, and stays: compare it with the new version" for name in kept]
@@ -121,20 +125,17 @@ def _carry(project: Project, sources: Mapping[str, bytes], names: Sequence[str])
     """Let the repository carry the extras `names` and no others; returns the files that were edited here."""
     vendored, table = project.root / "vendor" / "bonny", wheel.listed_extras(sources)
     goal, here = wheel.selected(sources, names), wheel.contents(vendored)
-    recorded = wheel.recorded(vendored)
+    edited = wheel.edited(vendored, sources)
     optional = {folder for each in table.values() for folder in _folders(each)}
-    edited = [
-        name
-        for name, data in here.items()
-        if name in recorded and _digest(data) not in (recorded[name], _digest(sources.get(name, b"")))
-    ]
     leaving = [name for name in here if name not in goal and name.partition("/")[0] in optional]
-    if yours := next((name for name in leaving if name in edited or name not in recorded), None):
+    if yours := next((name for name in leaving if name in edited), None):
         raise UsageError(f"vendor/bonny/{yours} was edited or added here, so nothing was changed: move it away first")
     files = {f"vendor/bonny/{name}": data for name, data in goal.items()
              if name not in edited and here.get(name) != data}  # fmt: skip
-    sums = {name: wheel.listed({name: data}) for name, data in goal.items()}
-    files[f"vendor/bonny/{wheel.CHECKSUMS}"] = "".join(sums.values()).encode()
+    records = wheel.records(goal, wheel.version())
+    if not wheel.version():  # not delivered: in the template's own repository
+        del records[wheel.VERSION]
+    files |= {f"vendor/bonny/{name}": data for name, data in records.items()}
     before = (project.root / PROJECT).read_bytes().decode()
     text = before
     for name in names:
@@ -143,8 +144,9 @@ def _carry(project: Project, sources: Mapping[str, bytes], names: Sequence[str])
         text = without_extra(text, name, table[name].get("packages", ()))
     if text != before:
         files[PROJECT] = text.encode()
+    replaced = dict.fromkeys([*files, *(f"vendor/bonny/{name}" for name in (wheel.CHECKSUMS, *leaving))])
     try:
-        with staging(project.root, [*files, *(f"vendor/bonny/{name}" for name in leaving)]) as staged:
+        with staging(project.root, [*replaced]) as staged:
             for path, data in files.items():
                 (staged / path).parent.mkdir(parents=True, exist_ok=True)
                 (staged / path).write_bytes(data)
@@ -154,7 +156,7 @@ def _carry(project: Project, sources: Mapping[str, bytes], names: Sequence[str])
         for empty in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
             _remove_empty(empty)
         _remove_empty(folder)
-    return edited
+    return [name for name in edited if name in goal]
 
 
 def _remove_empty(folder: Path) -> None:
@@ -191,10 +193,6 @@ def _folders(extra: Mapping[str, Sequence[str]]) -> Sequence[str]:
 
 def _folder(project: Project, name: str) -> Path:
     return project.root / "vendor" / "bonny" / name
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
 
 
 # --- who uses them ---

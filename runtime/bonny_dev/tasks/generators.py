@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from bonny.errors import UsageError
 from bonny.kinds import Scope, builtin, builtin_kinds
-from bonny.naming import check_dns_label, names_of
+from bonny.naming import check_dns_label, plural_of
 
 from ..naming import check_class, check_plural, module_to_kind, snake_case
 from ..project import Project
@@ -157,7 +157,7 @@ def _reviewed_kind(of: str) -> dict[str, Any]:
             "`invoke gen-controller`"
         )
     served = builtin(match["api_version"], match["kind"])
-    plural, scope = served or (names_of(match["kind"]).plural, Scope.NAMESPACED)
+    plural, scope = served or (plural_of(match["kind"]), Scope.NAMESPACED)
     cluster_scoped = scope is Scope.CLUSTER
     return {**match.groupdict(), "builtin": bool(served), "plural": plural, "cluster_scoped": cluster_scoped}
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bonny.naming import names_of
-
 from ..project import Project
 from ..ways_in.kopf_code import FINALIZE, RECONCILE, Handler, Module
 from .plan import CONTROLLER, NAME, Plan, rendered
@@ -57,7 +55,7 @@ def plan_controllers(project: Project, module: Module) -> Port:
 
 def _is_named(version: ApiVersion, group: str, resource: str) -> bool:
     """Whether kopf means that class by the name: a plural, a singular, a kind or a short name, in any group or one."""
-    names = {version.plural, version.kind, names_of(version.kind).singular, *version.short_names}
+    names = {version.plural, version.kind, version.kind.lower(), *version.short_names}
     return resource in names and group in ("", version.group)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bonny.errors import UsageError
-from bonny.naming import names_of
+from bonny.naming import plural_of
 
 from ..project import Project
 
@@ -92,7 +92,7 @@ def _api_version(path: Path, node: ast.ClassDef, group: str) -> ApiVersion | Non
     return ApiVersion(
         path=path,
         kind=values["kind"],
-        plural=values.get("plural") or names_of(values["kind"]).plural,
+        plural=values.get("plural") or plural_of(values["kind"]),
         version=values["version"],
         group=values.get("group") or group,
         cluster_scoped=str(values.get("scope", "")).upper() == "CLUSTER",

@@ -1,12 +1,11 @@
 """Update: replaces vendor/bonny and the wheel of the developer tools, both or neither, with another version.
 
-The file CHECKSUMS lists what the template delivered, as `sha256sum --check` reads it; what differs was edited. The
-wheel holds the delivered files themselves, so that an edit and the changes of the new version are merged.
+The wheel holds the files of vendor/bonny as they were delivered: what differs was edited, and an edit and the changes
+of the new version are merged.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import shutil
@@ -14,7 +13,7 @@ import subprocess
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,21 @@ from typing import Final, Literal, NamedTuple
 from bonny.errors import UsageError
 
 from ..staging import staging
-from ..wheel import CHECKSUMS, PATTERN, base_of, contents, listed, listed_extras, pack, recorded, selected, with_name
+from ..wheel import (
+    PATTERN,
+    VERSION,
+    base_of,
+    contents,
+    digest,
+    edited,
+    listed_extras,
+    pack,
+    recorded,
+    records,
+    selected,
+    version_of,
+    with_name,
+)
 from .pyproject import PROJECT, with_extra, with_requirements
 
 # The abbreviations that cookiecutter and cruft know.
@@ -75,8 +88,9 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
     Raises: `UsageError` when a part is missing, or cannot be read or written; when git fails.
     """
     vendored, wheel = root / "vendor" / "bonny", _wheel(root)
-    before_files, edited = _vendored(vendored, force=force)
-    base = _base(wheel) if edited else {}
+    _check(vendored, wheel, force=force)
+    base = {} if force else _base(wheel)
+    changed_here = [] if force else edited(vendored, base)
     with _fetched(root, ref=ref, origin=origin) as (template, source):
         runtime = template / "runtime"
         for package in ("bonny", "bonny_dev"):
@@ -90,7 +104,7 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
         if unknown := next((each for each in extras if each not in table), None):
             raise UsageError(f"{source} has no extra {unknown!r}: remove it by `invoke extras --remove {unknown}`")
         new = selected(sources, extras)
-        merged = {name: _merged(name, base, (vendored / name).read_bytes(), new) for name in edited}
+        merged = {name: _merged(name, base, (vendored / name).read_bytes(), new) for name in changed_here}
         name, packed = pack(contents(runtime / "bonny_dev"), sources)
         groups = tomllib.loads(_text(template / "pyproject.toml")).get("dependency-groups", {})
         project, left = with_requirements(_project(root / PROJECT), groups.get("runtime", ()))
@@ -98,11 +112,13 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
             project = with_extra(project, each, table[each].get("packages", ()))
         if wheel.name not in project:
             left.append(f'write "bonny-dev @ {{root:uri}}/vendor/{name}" into the extra dev')
-        before, digests = _version(vendored), {each: _digest(data) for each, data in new.items()}
+        before, digests = _version(vendored), {each: digest(data) for each, data in new.items()}
+        here = {each: data for each, data in contents(vendored).items() if force or each in base}
+        before_files = {each: digest(base.get(each, data)) for each, data in here.items()} | recorded(vendored)
         changelog = _news(_text(template / "CHANGELOG.md"), before=before, after=_version(runtime / "bonny"))
         files = {f"vendor/bonny/{each}": data for each, data in (new | {n: d for n, (d, _) in merged.items()}).items()}
-        files |= {f"vendor/bonny/{CHECKSUMS}": listed(new).encode(), f"vendor/{name}": packed}
-        files[PROJECT] = with_name(project, name).encode()
+        files |= {f"vendor/bonny/{each}": data for each, data in records(new, version_of(name)).items()}
+        files |= {f"vendor/{name}": packed, PROJECT: with_name(project, name).encode()}
         try:
             with staging(
                 root, [*dict.fromkeys(("vendor/bonny", f"vendor/{wheel.name}", f"vendor/{name}", PROJECT))]
@@ -124,18 +140,6 @@ def update_runtime(root: Path, *, ref: str = "", origin: str = "", force: bool =
         )
 
 
-def checksums(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file, by its path within `folder`; without caches and the list itself.
-
-    A checkout with core.autocrlf edits nothing: its line endings count as the delivered ones.
-    """
-    return {name: _digest(data.replace(b"\r\n", b"\n")) for name, data in contents(folder).items()}
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
 def _wheel(root: Path) -> Path:
     found = sorted((root / "vendor").glob(PATTERN))
     if len(found) != 1:
@@ -153,17 +157,14 @@ def _base(wheel: Path) -> Mapping[str, bytes]:
         raise UsageError(f"{wheel} cannot be read ({error}): restore it from git") from error
 
 
-def _vendored(folder: Path, *, force: bool) -> tuple[Mapping[str, str], Sequence[str]]:
-    """The recorded checksums of the runtime in the repository, and the files that differ from them."""
+def _check(folder: Path, wheel: Path, *, force: bool) -> None:
     if folder.is_symlink() or not (folder / "__init__.py").is_file():
         raise UsageError(f"{folder} is not a vendored package: render the template again, or restore it from git")
-    delivered = recorded(folder)
-    if not delivered and not force:
+    if not force and _text(folder / VERSION).strip() != version_of(wheel.name):
         raise UsageError(
-            f"{folder / CHECKSUMS} is missing, so edited files cannot be found: with --force all files are replaced"
+            f"{folder} was not delivered with {wheel.name}, so edited files cannot be found: restore both from git, or "
+            "replace all files with --force"
         )
-    present = {} if force else checksums(folder)
-    return delivered, [name for name, digest in present.items() if delivered.get(name) != digest]
 
 
 def _merged(

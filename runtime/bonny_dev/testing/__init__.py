@@ -2,7 +2,8 @@
 
 `axn` builds the token for a handler test without a server, `handle` passes it through the handler, and the functions
 that begin with `assert_` check the registered state; `child_of` makes a child for `observed`. `Ticks` reconciles
-again and again, until the controller rests. `run_task` and `reconcile` do the same for periodic tasks and reconcilers,
+again and again, until the controller rests; `External` lets each call to another system fail. `run_task` and
+`reconcile` are like `handle`, for periodic tasks and reconcilers,
 `schedule` returns the choice of a scheduler, `review` calls an admission webhook for a write, `round_trip` checks
 conversion functions, `check_samples` the files in `samples/`.
 `record_permissions` compares used permissions with the manifest. `plugin` holds pytest fixtures for tests with a real
@@ -30,6 +31,7 @@ from .assertions import assert_pruned as assert_pruned
 from .assertions import assert_requeued as assert_requeued
 from .assertions import assert_status as assert_status
 from .conversion import round_trip as round_trip
+from .external import External as External
 from .running import RunningOperator as RunningOperator
 from .samples import check_samples as check_samples
 from .scheduling import schedule as schedule

@@ -149,6 +149,13 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
+class Slow:
+    """The request waits for so many seconds, and then continues."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Cut:
     """After so many lines of a watch comes half of the next one, and a reset."""
 
@@ -187,7 +194,7 @@ class Notify:
     first: Callable[[], None]
 
 
-OfRequest: TypeAlias = Drop | CommitThenDrop | CommitThenRespond | Respond | Hold | Past | Notify
+OfRequest: TypeAlias = Drop | CommitThenDrop | CommitThenRespond | Respond | Hold | Slow | Past | Notify
 OfWatch: TypeAlias = Cut | Stall | Inject | Late | Coalesce | Lose
 Effect: TypeAlias = OfRequest | OfWatch
 
@@ -326,6 +333,8 @@ class FaultProxy:
                 return _responded(seen, effect)
             case Notify(first):
                 first()
+            case Slow(seconds):
+                await asyncio.sleep(seconds)
             case Hold(until):
                 # Looked at, not waited for in a thread: one that is never set would outlive the proxy.
                 while not until.is_set():  # noqa: ASYNC110

@@ -76,20 +76,33 @@ class Ticks:
 
     async def tick(self) -> list[Write]:
         """One reconcile. Returns: its changes; nothing at rest. Raises: as `handle`."""
+        token, requests = await self._handled(Action.ADD if self.token is None else Action.RECONCILE)
+        return [*requests, *self._applied(token), *self._pruned(token), *self._status(token)]
+
+    async def finalize(self) -> list[Write]:
+        """One run of `finalize`, for the object as it is being deleted. Returns: its requests and its changes of the
+        status. Raises: as `handle`."""
+        metadata = {**self.resource["metadata"], "deletionTimestamp": self.now.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        self.resource = {**self.resource, "metadata": metadata}
+        token, requests = await self._handled(Action.FINALIZE)
+        return [*requests, *self._status(token)]
+
+    async def _handled(self, action: Action) -> tuple[Handled[Any], list[Write]]:
+        """The token of a handler that ran, and the requests that it sent."""
         sent = len(self._answers.requests)
-        action = Action.ADD if self.token is None else Action.RECONCILE
         observed = [*self._observed, *self._live.values()]
         self.token = token = await handle(
             self._controller, self.resource, action=action, observed=observed, now=self.now, answers=self._answers
         )
-        requests = [Write(str(each), each.body) for each in self._answers.requests[sent:] if each.verb not in READS]
-        written = [*requests, *self._applied(token), *self._pruned(token)]
+        return token, [Write(str(each), each.body) for each in self._answers.requests[sent:] if each.verb not in READS]
+
+    def _status(self, token: Handled[Any]) -> Iterator[Write]:
+        """Keep the status that a handler registered."""
         if token.changes_status:
             before = self.resource.get("status") or {}
             status = token.status_from(before)
-            written += [Write(*each) for each in _changes(before, status, "status")]
             self.resource = {**self.resource, "status": status}
-        return written
+            yield from (Write(*each) for each in _changes(before, status, "status"))
 
     async def until_steady(self, *, max: int = 20) -> int:  # noqa: A002  the word of a test
         """Tick until nothing is written, now and after the wait of the handler.

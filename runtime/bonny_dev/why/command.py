@@ -15,7 +15,7 @@ from bonny.client.api import Client
 from bonny.client.config import Cluster
 from bonny.errors import UsageError
 from bonny.kinds import Kind
-from bonny.naming import is_object_name, names_of
+from bonny.naming import is_object_name
 from bonny.operator import Operator
 from bonny.resource import key_of
 
@@ -106,8 +106,7 @@ def named_kinds(operator: Operator, target: str, *, everything: bool) -> list[Ki
     found = [
         each
         for each in known
-        if word.lower() in (each.plural, each.resource, each.kind.lower(), names_of(each.kind).singular)
-        or (each.kind, word) in short
+        if word.lower() in (each.plural, each.resource, each.kind.lower()) or (each.kind, word) in short
     ]
     have = ", ".join(sorted(each.plural for each in known)) or "none"
     if everything and not target:

@@ -24,7 +24,7 @@ STATES = {
     Chapter.DELETED: {},
     Chapter.AGAIN: USUAL,
 }
-REFERENCE = Reference({Chapter.CREATED: USUAL, Chapter.DELETED: {}}, {}, Nature(), frozenset())
+REFERENCE = Reference({Chapter.CREATED: USUAL, Chapter.DELETED: {}}, [], Nature(), frozenset())
 
 
 def life(other: dict[Chapter, Any] | None = None, **more: Any) -> Life:
@@ -73,7 +73,7 @@ def test_an_object_that_is_left_after_the_deletion_is_wrong() -> None:
     found = judged(SAMPLE, [left], REFERENCE)
 
     assert (found.problem, found.diff) == ("something is left after the deletion", ["+ ConfigMap desk"])
-    kept = Reference({**REFERENCE.states, Chapter.DELETED: {"ConfigMap other": {}}}, {}, Nature(), frozenset())
+    kept = Reference({**REFERENCE.states, Chapter.DELETED: {"ConfigMap other": {}}}, [], Nature(), frozenset())
     assert judged(SAMPLE, [left], kept).problem == ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bonny_dev.prove.findings import DIFF_LINES, Finding, Report
 from bonny_dev.prove.html import page
-from bonny_dev.prove.plans import SORTS, Fault, Plan, plans_for, usual
+from bonny_dev.prove.plans import SORTS, Fault, Plan, meaning, plans_for, usual
 from bonny_dev.prove.points import API, SERVICE, Chapter, Point
 from bonny_dev.prove.state import differences
 
@@ -101,3 +101,27 @@ def test_objects_with_generated_names_are_in_the_order_of_their_numbers() -> Non
     made = {f"ConfigMap with a generated name, number {number}": {} for number in (1, 2, 10, 9)}
 
     assert [line.split()[-5] for line in differences(made, {})] == ["1", "2", "9", "10"]
+
+
+def test_an_external_service_is_slow_finds_a_record_and_answers_late_reads_from_an_old_state() -> None:
+    calls = [("GET", 1), ("POST", 1), ("GET", 2), ("PATCH", 1), ("DELETE", 1)]
+    points = [Point(Chapter.CREATED, SERVICE, verb, "/lamps/1", nth) for verb, nth in calls]
+
+    plans = list(plans_for("desk", [*points, Point(Chapter.CHANGED, SERVICE, "GET", "/lamps/1")], CHAPTERS))
+
+    assert names(plans, Fault.SLOW) == [f"created/{verb}--lamps-1" for verb in ("POST", "PATCH", "DELETE")]
+    assert names(plans, Fault.EXISTS) == ["created/POST--lamps-1"]
+    assert names(plans, Fault.OLD) == ["created/GET--lamps-1-2"]  # not before a change in the same chapter
+
+
+def test_the_page_says_what_each_fault_is_and_where_lives_went_wrong() -> None:
+    plans = [Plan("desk", fault) for fault in Fault]
+    report = Report("lamps", 3, [Finding(plan, "a wrong state remains") for plan in plans[:3]], plans[1:])
+
+    text = page(report)
+
+    assert all(meaning(fault) in text for fault in Fault)
+    assert "{}" not in text
+    assert text.count('class="count wrong">1</td>') == 3
+    assert "2 more lives with the same end" in text
+    assert "seed 3" in text
