@@ -61,8 +61,9 @@ class Replicas:
 
     def remove(self) -> None:
         """Delete the objects and the Leases of the operator."""
-        query = f"labelSelector=of%3D{self.name}"
-        self.sandbox.request("DELETE", f"/api/v1/namespaces/default/configmaps?{query}")
+        for label in ("of", "app.kubernetes.io/managed-by"):
+            query = f"labelSelector={label}%3D{self.name}"
+            self.sandbox.request("DELETE", f"/api/v1/namespaces/default/configmaps?{query}")
         for lease in self.sandbox.items(*LEASE, namespace="default"):
             if re.fullmatch(f"{self.name}(-(bucket|member)-.+)?", lease["metadata"]["name"]):
                 self.sandbox.delete(*LEASE, lease["metadata"]["name"])

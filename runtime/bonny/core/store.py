@@ -167,9 +167,8 @@ class Store:
 
     def _sweep(self) -> Iterator[Delta]:
         self._restored = False
-        lacking, self._unlisted = self._unlisted, set()
-        while lacking:
-            key = lacking.pop()
+        while self._unlisted:
+            key = self._unlisted.pop()
             old = self._items[key]
             self._replace(key, old, None)
             yield Delta(key, old, None, live=False)

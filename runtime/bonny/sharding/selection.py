@@ -60,7 +60,7 @@ class SelectingClient:
     async def exchange(self, request: ApiRequest) -> Answer:
         """As `Client.exchange`; if the server refuses the selection, without it."""
         answer = await self._client.exchange(replace(request, query=self._selected(request.query)))
-        if answer.status == 500 and REFUSAL in answer.body and not self._refused:
+        if not self._refused and _refuses(answer.status, answer.body):
             self._refused = True
             return await self._client.exchange(request)
         return answer
@@ -69,10 +69,10 @@ class SelectingClient:
     async def stream(
         self, path: str, *, query: Mapping[str, str], headers: Mapping[str, str]
     ) -> AsyncIterator[StreamAnswer]:
-        """As `Client.stream`; `reselect` ends it."""
+        """As `Client.stream`; `reselect` ends it. After a refusal of the selection the next one is without it."""
         self._outdated = False
         async with self._client.stream(path, query=self._selected(query), headers=headers) as answer:
-            yield StreamAnswer(answer.status, answer.headers, self._current(answer.chunks))
+            yield replace(answer, chunks=self._current(answer))
 
     def reselect(self) -> None:
         """End the open watch as a server would: it continues where it was, with the present selection."""
@@ -80,11 +80,11 @@ class SelectingClient:
         if self._reading is not None:
             self._reading.reschedule(0.0)
 
-    async def _current(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def _current(self, answer: StreamAnswer) -> AsyncIterator[bytes]:
         while not self._outdated:
             try:
                 async with asyncio.timeout(None) as self._reading:
-                    chunk = await anext(chunks)
+                    chunk = await anext(answer.chunks)
             except StopAsyncIteration:
                 return
             except TimeoutError:
@@ -93,8 +93,13 @@ class SelectingClient:
                 return
             finally:
                 self._reading = None
+            self._refused |= _refuses(answer.status, chunk)
             yield chunk
 
     def _selected(self, query: Mapping[str, str]) -> Mapping[str, str]:
         more = {} if self._refused else self._select()
         return {**query, **{name: ",".join(filter(None, (query.get(name), text))) for name, text in more.items()}}
+
+
+def _refuses(status: int, body: bytes) -> bool:
+    return status == 500 and REFUSAL in body

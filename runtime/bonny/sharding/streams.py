@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
@@ -75,15 +75,6 @@ class BucketStore(Store):
             self._replace(key, item, None)
             self._unlisted.discard(key)
         return set(dropped)
-
-    def _sweep(self) -> Iterator[Delta]:
-        # Read with pauses, in which `drop` may remove objects that are to be swept.
-        self._restored = False
-        lacking, self._unlisted = self._unlisted, set()
-        for key in lacking:
-            if (old := self._items.get(key)) is not None:
-                self._replace(key, old, None)
-                yield Delta(key, old, None, live=False)
 
 
 class BucketStreams(Streams):
