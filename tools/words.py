@@ -67,7 +67,7 @@ MOST: Final = {
     "CHANGELOG.md": 0,
     "docs/reference/": 105,
     "runtime/bonny/": 271,
-    "runtime/bonny_dev/": 172,
+    "runtime/bonny_dev/": 171,
     "bench/": 121,
     "hooks/": 7,
     "tools/": 68,

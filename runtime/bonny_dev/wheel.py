@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 CACHES: Final = ("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache")
-# Of vendor/bonny: the version of the wheel that it was delivered with, and what `added` lists.
+# Of vendor/bonny: the version of the wheel that it was delivered with, and the list of added files.
 VERSION: Final = "VERSION"
 CHECKSUMS: Final = "CHECKSUMS"
 EXTRAS: Final = "extras.json"

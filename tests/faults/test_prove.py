@@ -149,7 +149,7 @@ OUTSIDE = (
         "call_in_background",
         "desk/slow/*",
         "intermediate state",
-        "takes 4 s, and the object goes on meanwhile: a wrong state remains (chapter deleted): record "
+        "takes 4 s, and the rest of the life does not wait: a wrong state remains (chapter deleted): record "
         "/lamps/(UID of desk) should not be there",
     ),
     Bug(

@@ -374,7 +374,7 @@ def test_a_crash_loop_counts_its_restarts_and_ends_at_its_limit(sandbox: Sandbox
     assert (container["restartCount"], container["lastState"]["terminated"]["exitCode"]) == (3, 1)
 
 
-def test_calls_do_what_annotations_do(sandbox: Sandbox, workloads: Workloads, namespace: str) -> None:
+def test_calls_have_the_effects_of_annotations(sandbox: Sandbox, workloads: Workloads, namespace: str) -> None:
     workloads.simulate("late", "not-ready=2", namespace=namespace)
     workloads.simulate("unpulled", "image-pull-error=2", namespace=namespace)
     workloads.simulate("looping", "crash", namespace=namespace)

@@ -176,7 +176,7 @@ async def test_a_sound_handler_survives_each_fault_at_each_call(monkeypatch: pyt
         (LeavesIt, "- after the deletion the system holds {'named': {'00000000-0000-4000-8000-000000000000': 2}"),
     ],
 )
-async def test_the_call_and_what_is_left_are_named(
+async def test_the_call_and_the_remaining_state_are_named(
     controller: type[Lamps], line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(AssertionError) as raised:

@@ -19,7 +19,7 @@ import socket
 import sys
 from typing import Any
 
-# What every start loads, and mostly not before it is needed.
+# Modules that every start loads, and mostly not before they are needed.
 PRELOADED = (
     "bonny.main",
     "bonny.run.discovery",

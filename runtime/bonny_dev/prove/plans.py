@@ -26,7 +26,7 @@ COALESCED_SECONDS: Final = 1.0
 LOST_SECONDS: Final = 1.0
 EVENTS: Final = 1_000
 WILD: Final = frozenset("*?[")
-# The sample in the name of what only a whole run shows.
+# The sample in the name of a finding that only a whole run can have.
 ALL_SAMPLES: Final = "all-samples"
 # Longer than the rest of a step of a life, and shorter than the timeouts of clients.
 SLOW_SECONDS: Final = 4.0
@@ -123,7 +123,7 @@ TOLD: Final = {
     ),
     Fault.WRITTEN: "another writer changes an annotation of the object right before {}",
     Fault.EXISTS: "{} is carried out, and answered with 409 as if it had been there before",
-    Fault.SLOW: f"{{}} takes {SLOW_SECONDS:g} s, and the object goes on meanwhile",
+    Fault.SLOW: f"{{}} takes {SLOW_SECONDS:g} s, and the rest of the life does not wait",
     Fault.OLD: "{} is answered with the state before the last change there",
     Fault.TIMEOUT: "{} is carried out and answered with 504 Timeout",
 }
@@ -234,13 +234,13 @@ def plans_for(
 
 
 def _outside(sample: str, points: Iterable[Point]) -> Iterator[Plan]:
-    """Plans about the external service: what APIs do besides failing."""
+    """Plans about the external service: the ways of APIs besides errors."""
     changed = set[Chapter]()
     for point in points:
         if point.server != SERVICE:
             continue
         if point.verb == "GET":
-            # Only after a change in the same chapter: an old answer then cannot be what the chapter asks for.
+            # Only after a change in the same chapter: an old answer is then another one than the chapter requires.
             if point.chapter in changed:
                 yield Plan(sample, Fault.OLD, point)
             continue

@@ -156,7 +156,7 @@ def _states(stage: Stage, sample: Sample, versions: Sequence[Version], found: di
 
 
 def _add(found: dict[Fault, Finding], finding: Finding) -> None:
-    """Keep the first finding of a fault; one about the definition comes before what it leads to."""
+    """Keep the first finding of a fault; one about the definition comes before its consequences."""
     known = found.get(finding.plan.fault)
     if known is None or (finding.cause is Cause.DEFINITION and known.cause is not Cause.DEFINITION):
         found[finding.plan.fault] = finding

@@ -175,7 +175,7 @@ class Admin:
         return _accepted(answer, what=f"{what} {identify(body)}" if body else f"{what} {kind} {name}".rstrip())
 
     def _forget(self) -> None:
-        """Close idle connections and forget what the server said of its kinds."""
+        """Close idle connections and forget the kinds of discovery."""
         self._connections.close()
         self._kinds.clear()
 
@@ -207,7 +207,7 @@ class Admin:
 
 
 def _names_an_object(body: Any) -> bool:
-    """Whether an answer with 404 says which object is missing. Without a name, the kind is not served."""
+    """Whether an answer with 404 has the name of the missing object. Without a name, the kind is not served."""
     return isinstance(body, Mapping) and bool((body.get("details") or {}).get("name"))
 
 

@@ -1,6 +1,6 @@
 """Connections: kept open between the administrator's requests, since a TLS handshake costs more than most answers.
 
-A test that waits for a condition asks some twenty times a second.
+A test that waits for a condition sends some twenty requests a second.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 class Connections:
-    """Connections that nobody uses now. Any thread may take one; they are closed with this object."""
+    """Idle connections. Any thread may take one; they are closed with this object."""
 
     def __init__(self) -> None:
         self._idle: list[HTTPSConnection] = []
@@ -36,7 +36,7 @@ class Connections:
         self._idle.append(connection)
 
     def close(self) -> None:
-        """Close those that nobody uses now."""
+        """Close idle connections."""
         _close(self._idle)
 
     def _taken(self, host: str) -> HTTPSConnection | None:
@@ -57,7 +57,7 @@ def _new(host: str, ca_file: Path) -> HTTPSConnection:
 
 
 def _is_open(connection: HTTPSConnection) -> bool:
-    """Whether the socket is there and has nothing to read: neither an end nor an answer that nobody asked for."""
+    """Whether the socket is there and has nothing to read: neither an end nor an answer without a request."""
     if connection.sock is None:
         return False
     poll = select.poll()

@@ -1,7 +1,7 @@
 """Update: replaces vendor/bonny and the wheel of the developer tools, both or neither, with another version.
 
-The wheel holds the files of vendor/bonny as they were delivered: what differs was edited, and an edit and the changes
-of the new version are merged.
+The wheel holds the files of vendor/bonny as they were delivered: a file that differs was edited, and edits
+and the changes of the new version are merged.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""External: lets each call of a client to another system fail in turn, and compares what is left there.
+"""External: lets each call of a client to another system fail in turn, and compares the state that it leaves there.
 
     external = testing.External(FakeDns)
     monkeypatch.setattr(controllers, "DnsClient", external)
     await external.sweep(lambda: testing.Ticks(DnsRecordController, record()))
 
-The class stands for the system: it has the methods of the real client, and keeps what they did in its attributes. It
+The class stands for the system: it has the methods of the real client, and keeps their effects in its attributes. It
 takes milliseconds and no server. `invoke prove` does the same with HTTP calls of a real process.
 """
 
@@ -31,14 +31,14 @@ DELETED: Final = "deleted"
 
 
 class CallFault(StrEnum):
-    """What happens to one call; the text is the end of a sentence about it."""
+    """A fault of one call; the text is the end of a sentence about it."""
 
     KILLED_BEFORE = "the process is killed before it"
     KILLED_AFTER = "the process is killed after it"
     ERROR = "it fails, and does nothing"
     LOST = "it is carried out, and its answer is lost"
     SLOW = "the client gives up, and it is carried out after the reconcile"
-    REPEATED = "the client sends it twice, so the system finds what it made already"
+    REPEATED = "the client sends it twice, so the second finds the first one's effect"
     OLD = "it answers with the state before the last change"
 
 
@@ -92,9 +92,9 @@ class External:
         error: Callable[[], Exception] = lambda: ConnectionError("500 Internal Server Error"),
         state: Callable[[Any], Any] = vars,
     ) -> None:
-        """`client` makes the fake client of an empty system. `error` is what a call raises that fails (default:
-        `ConnectionError`); one whose client gives up raises `TimeoutError`. `state` is what counts of the fake client:
-        by default all its attributes."""
+        """`client` makes the fake client of an empty system. `error` makes the error of a call that fails (default:
+        `ConnectionError`); one whose client gives up raises `TimeoutError`. `state` picks the state of the fake client
+        that is compared: by default all its attributes."""
         self._make, self._error, self._state = client, error, state
         self.calls: list[Call] = []
         """The calls since the last `reset`, or of the last life of `sweep`."""
@@ -112,7 +112,7 @@ class External:
 
     @property
     def state(self) -> Any:
-        """What the system holds now."""
+        """The state of the system now."""
         return copy.deepcopy(self._state(self.fake))
 
     def __call__(self, *_: Any, **__: Any) -> Client:
@@ -129,9 +129,9 @@ class External:
         """Live through creation, a change of fields in the `spec` (default: none), and deletion, first without a fault,
         and then with each fault at each call. `ticks` makes the object of a life, with its controller.
 
-        Each reconcile has a new controller, so a life knows only what is in the object and in the system. After each
-        step the system must hold what it holds without a fault, and the object have the same conditions; in the end the
-        system must hold what it held at the beginning.
+        Each reconcile has a new controller, so a life has only the state in the object and in the system. After each
+        step the system must have the state that it has without a fault, and the object the same conditions; in the end
+        the system must be as it was at the beginning.
 
         Returns: the number of lives with a fault. Raises: `AssertionError`, with a line about each life that went
         wrong; also when nothing is called, when two lives without a fault differ, and when a life does not come to rest
@@ -146,7 +146,7 @@ class External:
             if state != again[step]:
                 raise AssertionError(
                     f"two lives without a fault differ: after the object was {step}, {state.contrast(again[step])}; "
-                    "give `state` a function that leaves out what differs by nature"
+                    "give `state` a function that leaves out the parts that differ by nature"
                 )
         self.reset()
         problems, left = [], wanted[DELETED].held
@@ -232,7 +232,7 @@ class External:
 
     def _begin(self, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Ongoing:
         """Record a call. Raises: `Killed`, or the error of a call that does nothing, at least not now."""
-        if self._dead:  # what `finally` and `async with` still do, a killed process does not
+        if self._dead:  # a killed process runs no `finally` and no `async with`
             raise Killed
         self.calls.append(Call(name, arguments, dict(options)))
         at, fault = self._at or (None, None)

@@ -92,7 +92,7 @@ def test_a_launcher_that_ended_before_a_request_is_closed(launcher: Launcher, tm
     assert launcher._connection.fileno() == -1
 
 
-def test_what_is_imported_before_a_fork_exists() -> None:
+def test_modules_that_are_imported_before_a_fork_exist() -> None:
     """An absent module is no error there, so without this test a renamed one would only make lives slower."""
     for name in PRELOADED:
         assert importlib.util.find_spec(name), name

@@ -117,7 +117,7 @@ def test_an_external_service_is_slow_finds_a_record_and_answers_late_reads_from_
     assert names(plans, Fault.OLD) == ["created/GET--lamps-1-2"]  # not before a change in the same chapter
 
 
-def test_the_page_says_what_each_fault_is_and_where_lives_went_wrong() -> None:
+def test_the_page_explains_each_fault_and_counts_lives_that_went_wrong() -> None:
     plans = [Plan("desk", fault) for fault in Fault]
     report = Report("lamps", 3, [Finding(plan, "a wrong state remains") for plan in plans[:3]], plans[1:])
 
