@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bonny.console.extra import ConsoleSettings
+from bonny.console.settings import ConsoleSettings
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.sandbox.ports import free_ports
 from tests.support.chromium import CHROMIUM, Browser, chromium

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pytest
 
 from bonny.client.config import Kubeconfig
-from bonny.console.extra import ConsoleSettings
+from bonny.console.settings import ConsoleSettings
 from bonny.errors import UsageError
 from bonny.resource import PAUSED, RECONCILE_AT
 from bonny_dev.console import command

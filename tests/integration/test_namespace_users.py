@@ -14,8 +14,8 @@ import pytest
 
 from bonny import Operator
 from bonny.client.config import Kubeconfig
-from bonny.console.extra import ConsoleSettings
 from bonny.console.server import ConsoleRun
+from bonny.console.settings import ConsoleSettings
 from bonny.namespaces import NamespaceSelector
 from bonny_dev.console.command import top
 from bonny_dev.manifest import bundle

@@ -363,10 +363,18 @@ def test_the_end_of_the_workloads_is_reported_in_a_sentence_and_the_operator_goe
         widgets = kubectl_like(plain(terminal.text)[at:].partition("\n")[0].strip())
         at = terminal.wait_for("default/widget-sample  add        added")
 
-        listed = subprocess.run(["ps", "-ww", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
-        found = [line for line in listed.splitlines() if program in line and f"{tmp_path}/bonny-" in line]
-        # The first of them runs the second one, whose folder its command line names, too.
-        (killed,) = [line for line in found if ("-m bonny_dev" in line) is program.startswith("-m")]
+        def running() -> list[str]:
+            listed = subprocess.run(
+                ["ps", "-ww", "-eo", "pid=,args="], capture_output=True, text=True, check=True
+            ).stdout
+            found = [line for line in listed.splitlines() if program in line and f"{tmp_path}/bonny-" in line]
+            # The first of them runs the second one, whose folder its command line names, too.
+            return [line for line in found if ("-m bonny_dev" in line) is program.startswith("-m")]
+
+        # For the new kind the second one is replaced, which is not its end.
+        (log,) = tmp_path.glob("bonny-*/workloads.log")
+        Sandbox.eventually(lambda: "again, for widgets.example.com" in log.read_text("utf-8"), within_seconds=30)
+        (killed,) = Sandbox.eventually(running, within_seconds=30)
         os.kill(int(killed.split()[0]), signal.SIGKILL)
 
         sentence = "workloads stopped by itself: pods no longer become Ready, and nothing is collected; press Ctrl-C"

@@ -74,7 +74,7 @@ class Led:
         self.chance = chance
         self.now = 1000.0
         first = watch.start(WatchState(limit=self.options.page_size), self.options)
-        self.stream: WatchState = first.stream
+        self.state: WatchState = first.state
         self.command: Command = first.command
         self.changes: list[Change] = []
 
@@ -82,8 +82,8 @@ class Led:
         """Let `events` happen, `after` seconds from now; returns the outcome of the last."""
         self.now += after
         for event in events:
-            outcome = watch.step(self.stream, event, now=self.now, chance=self.chance, options=self.options)
-            self.stream, self.command = outcome.stream, outcome.command
+            outcome = watch.step(self.state, event, now=self.now, chance=self.chance, options=self.options)
+            self.state, self.command = outcome.state, outcome.command
             self.changes += outcome.changes
         return outcome
 
@@ -97,10 +97,10 @@ class Led:
 
     def waits_out(self) -> Decision:
         """The wait that was asked for passes; where the server's version is asked for then, it is the known one."""
-        assert isinstance(self.command, watch.Wait), self.command
+        assert isinstance(self.command, watch.Pause), self.command
         step = self.tell(watch.Tick(), after=self.command.seconds)
-        if isinstance(self.stream.state, watch.Confirming):
-            return self.tell(watch.Reply(200, page(version=self.stream.newest)))
+        if isinstance(self.state.phase, watch.Confirming):
+            return self.tell(watch.Reply(200, page(version=self.state.newest)))
         return step
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from bonny import Axn, Controller, Field, Operator, Owned, Spec, Status, Version, Wait, WithConditions
 from bonny.client.api import Client
 from bonny.client.config import Kubeconfig
-from bonny.console.extra import ConsoleSettings
 from bonny.console.server import ConsoleRun
+from bonny.console.settings import ConsoleSettings
 from bonny.run.process import Process
 from bonny_dev.console.server import serve
 from bonny_dev.inside.reading import AtAddress, InCluster, Inside

@@ -500,8 +500,8 @@ class ControllerThatStandsBy(Life):
         """Its watch breaks, and is resumed or replaced by a list that lacks one that ended meanwhile."""
         self.version += 1
         tells(stream, self.random.choice([watch.Broken("reset"), watch.Silent(), watch.Closed()]))
-        while not (isinstance(state := stream._stream.state, watch.Watching) and state.opened is not None):
-            match state:
+        while not (isinstance(phase := stream._state.phase, watch.Watching) and phase.opened is not None):
+            match phase:
                 case watch.Waiting():
                     tells(stream, watch.Tick())
                 case watch.Watching():

@@ -11,7 +11,7 @@ import pytest
 
 from bonny import Operator
 from bonny.client.config import InCluster, Kubeconfig, find_cluster
-from bonny.console.extra import ConsoleSettings
+from bonny.console.settings import ConsoleSettings
 from bonny.errors import UsageError
 from bonny.main import defaults, main
 from bonny.metrics_auth.settings import MetricsSettings

@@ -32,9 +32,9 @@ from bonny.core.watch import (
     Line,
     ListPage,
     Opened,
+    Pause,
     Silent,
     Tick,
-    Wait,
     Watch,
     WatchInput,
     WatchOptions,
@@ -199,7 +199,7 @@ class Core(RuleBasedStateMachine):
     def follow(self, data: st.DataObject) -> None:
         """Carry out the stream's command; the answer may be cut anywhere."""
         match self.command:
-            case Wait(seconds):
+            case Pause(seconds):
                 CLOCK.now += seconds
                 self.tell(Tick())
             case ListPage(limit, token):
@@ -348,7 +348,7 @@ class Core(RuleBasedStateMachine):
     def catch_up(self) -> None:
         for _ in range(100):
             match self.command:
-                case Wait():
+                case Pause():
                     self.tell(Tick())
                 case ListPage(limit, token):
                     self.tell(self.server.list(limit, token))

@@ -24,8 +24,8 @@ from ..resource import Key
 from ..run.probes import Answer, Probes, Request
 from ..telemetry import attach, detach, tracing
 from . import snapshot
-from .extra import ConsoleSettings
 from .runs import History
+from .settings import ConsoleSettings
 
 if TYPE_CHECKING:
     from ..run.process import Process

@@ -181,7 +181,7 @@ Phase: TypeAlias = Asking | Confirming | Waiting
 class WatchState(msgspec.Struct, frozen=True):
     """All state of one stream between two steps."""
 
-    state: Phase = Listing()
+    phase: Phase = Listing()
     limit: int = LIST_PAGE
     """The page size of the next request."""
 
@@ -287,7 +287,7 @@ class Watch(msgspec.Struct, frozen=True):
     """Seconds after which the client ends it in any case: a byte now and then does not show that it works."""
 
 
-class Wait(msgspec.Struct, frozen=True):
+class Pause(msgspec.Struct, frozen=True):
     """Do nothing for `seconds`, then answer with `Tick`."""
 
     seconds: float
@@ -295,7 +295,7 @@ class Wait(msgspec.Struct, frozen=True):
     """The server rejected the credentials: read them again."""
 
 
-Command: TypeAlias = ListPage | Watch | Wait | None
+Command: TypeAlias = ListPage | Watch | Pause | None
 """None: go on reading the open watch."""
 
 # --- changes for the store ---
@@ -333,7 +333,7 @@ Change: TypeAlias = Begin | Put | Gone | Sweep
 class Decision(msgspec.Struct, frozen=True):
     """The outcome of one step."""
 
-    stream: WatchState
+    state: WatchState
     command: Command = None
     changes: tuple[Change, ...] = ()
 
@@ -341,46 +341,46 @@ class Decision(msgspec.Struct, frozen=True):
 # --- rules ---
 
 
-def start(stream: WatchState, options: WatchOptions, *, distrust: bool = False) -> Decision:
+def start(state: WatchState, options: WatchOptions, *, distrust: bool = False) -> Decision:
     """List from the first page, with the state so far; with `distrust` as if the server had been restored."""
     rules = _Rules(now=0.0, chance=0.0, options=options)
-    return rules.open(replace(stream, newest=NEWEST) if distrust else stream, Listing())
+    return rules.open(replace(state, newest=NEWEST) if distrust else state, Listing())
 
 
-def is_current(stream: WatchState, *, now: float) -> bool:
+def is_current(state: WatchState, *, now: float) -> bool:
     """Whether the store is up to date, apart from events in transit: not during a list, nor in the first moment of a
     watch that was opened after an error, whose first events are from the time without one.
     """
-    state = stream.state
-    if not stream.synced or stream.error is not None or not isinstance(state, Watching):
+    phase = state.phase
+    if not state.synced or state.error is not None or not isinstance(phase, Watching):
         return False
-    return not state.gap or (state.opened is not None and now - state.opened >= CATCH_UP_SECONDS)
+    return not phase.gap or (phase.opened is not None and now - phase.opened >= CATCH_UP_SECONDS)
 
 
-def step(stream: WatchState, event: WatchInput, *, now: float, chance: float, options: WatchOptions) -> Decision:
+def step(state: WatchState, event: WatchInput, *, now: float, chance: float, options: WatchOptions) -> Decision:
     """Make one decision. `now` is a monotonic clock in seconds, `chance` a uniform draw from [0, 1)."""
     rules = _Rules(now, chance, options)
-    match stream.state, event:
-        case Watching() as state, (Line() | Opened() | Closed() | Silent()) as sign:
-            outcome = rules.while_watching(stream, state, sign)
-        case Waiting(Watching() as then), Tick() if stream.error is not None:
-            outcome = Decision(replace(stream, state=Confirming(then)), ListPage(1, ""))
+    match state.phase, event:
+        case Watching() as phase, (Line() | Opened() | Closed() | Silent()) as sign:
+            outcome = rules.while_watching(state, phase, sign)
+        case Waiting(Watching() as then), Tick() if state.error is not None:
+            outcome = Decision(replace(state, phase=Confirming(then)), ListPage(1, ""))
         case (Waiting(then), Tick()) | (Confirming(then), TooLarge()):
-            outcome = rules.open(stream, then)
+            outcome = rules.open(state, then)
         case Confirming(then), Reply(status=200, body=body):
-            outcome = rules.confirmed(stream, then, body)
-        case Listing() as state, Reply(status=200, body=body):
-            outcome = rules.page(stream, state, body)
-        case Listing() as state, TooLarge():
-            outcome = rules.too_large(stream, state)
+            outcome = rules.confirmed(state, then, body)
+        case Listing() as phase, Reply(status=200, body=body):
+            outcome = rules.page(state, phase, body)
+        case Listing() as phase, TooLarge():
+            outcome = rules.too_large(state, phase)
         case ((Confirming(request) | ((Listing() | Watching()) as request)), Reply(status, body, retry_after)):
-            outcome = rules.refused(stream, request, decode_failure(status, body, retry_after))
+            outcome = rules.refused(state, request, decode_failure(status, body, retry_after))
         case ((Confirming(request) | ((Listing() | Watching()) as request)), Broken(message)):
-            outcome = rules.broken(stream, request, message)
+            outcome = rules.broken(state, request, message)
         case _, Rewritten():
-            outcome = rules.restored(stream, "the list shows older versions of objects than the store has")
+            outcome = rules.restored(state, "the list shows older versions of objects than the store has")
         case _:
-            raise AssertionError(f"{type(event).__name__} cannot happen in {type(stream.state).__name__}")
+            raise AssertionError(f"{type(event).__name__} cannot happen in {type(state.phase).__name__}")
     return outcome
 
 
@@ -399,162 +399,162 @@ class _Rules(msgspec.Struct, frozen=True):
     chance: float
     options: WatchOptions
 
-    def while_watching(self, stream: WatchState, state: Watching, event: Line | Opened | Closed | Silent) -> Decision:
+    def while_watching(self, state: WatchState, phase: Watching, event: Line | Opened | Closed | Silent) -> Decision:
         match event:
             case Line(data):
-                return self.line(stream, state, data)
+                return self.line(state, phase, data)
             case Opened():
-                return Decision(replace(stream, state=replace(state, opened=self.now), error=None))
+                return Decision(replace(state, phase=replace(phase, opened=self.now), error=None))
             case Closed():
-                return self.closed(stream, state)
+                return self.closed(state, phase)
             case Silent():
-                return self.failed(stream, Listing(), ErrorKind.SILENT, Failure(message="the watch fell silent"))
+                return self.failed(state, Listing(), ErrorKind.SILENT, Failure(message="the watch fell silent"))
 
-    def open(self, stream: WatchState, state: Asking) -> Decision:
-        if isinstance(state, Listing):
-            limit = 0 if state.whole else stream.limit
+    def open(self, state: WatchState, phase: Asking) -> Decision:
+        if isinstance(phase, Listing):
+            limit = 0 if phase.whole else state.limit
             bound = PAGE_BYTES if limit > 1 else WHOLE_BYTES
-            return Decision(replace(stream, state=state), ListPage(limit, state.continue_token, bound))
+            return Decision(replace(state, phase=phase), ListPage(limit, phase.continue_token, bound))
         shortest, longest = self.options.timeout
         timeout = float(round(shortest + self.chance * (longest - shortest)))
-        fresh = Watching(state.version, gap=state.gap)
-        return Decision(replace(stream, state=fresh), Watch(state.version, timeout, timeout + self.options.grace))
+        fresh = Watching(phase.version, gap=phase.gap)
+        return Decision(replace(state, phase=fresh), Watch(phase.version, timeout, timeout + self.options.grace))
 
-    def page(self, stream: WatchState, state: Listing, body: bytes) -> Decision:
+    def page(self, state: WatchState, phase: Listing, body: bytes) -> Decision:
         try:
             page = decode_page(body)
         except UNREADABLE as error:
-            return self.garbage(stream, Listing(), f"the list could not be decoded: {error}")
+            return self.garbage(state, Listing(), f"the list could not be decoded: {error}")
         version = version_number(page.version)
         changes: list[Change] = [Put(item, live=False) for item in page.items]
-        if not state.continue_token:
-            changes.insert(0, Begin(version, restored=version < stream.newest))
-            stream = replace(stream, newest=max(stream.newest, version))
-        if page.continue_token and page.continue_token == state.continue_token:
-            outcome = self.garbage(stream, Listing(), "the pages go in a circle")
+        if not phase.continue_token:
+            changes.insert(0, Begin(version, restored=version < state.newest))
+            state = replace(state, newest=max(state.newest, version))
+        if page.continue_token and page.continue_token == phase.continue_token:
+            outcome = self.garbage(state, Listing(), "the pages go in a circle")
         elif page.continue_token and not page.items:
-            outcome = self.garbage(stream, Listing(page.continue_token), "the page is empty and not the last one")
+            outcome = self.garbage(state, Listing(page.continue_token), "the page is empty and not the last one")
         else:
             if 4 * len(body) < PAGE_BYTES:
-                stream = replace(stream, limit=min(2 * stream.limit, self.options.page_size))
-            stream = replace(stream, error=None, resumes=0)
+                state = replace(state, limit=min(2 * state.limit, self.options.page_size))
+            state = replace(state, error=None, resumes=0)
             if page.continue_token:
-                outcome = self.open(stream, Listing(page.continue_token))
+                outcome = self.open(state, Listing(page.continue_token))
             else:
                 # The store is complete as of this version: watch from there.
-                stream = replace(stream, synced=True, version=version, newest=version, last_event=self.now, expired=0)
-                outcome = self.open(stream, Watching(page.version))
+                state = replace(state, synced=True, version=version, newest=version, last_event=self.now, expired=0)
+                outcome = self.open(state, Watching(page.version))
                 changes.append(Sweep())
         return replace(outcome, changes=tuple(changes))
 
-    def too_large(self, stream: WatchState, state: Listing) -> Decision:
+    def too_large(self, state: WatchState, phase: Listing) -> Decision:
         """Request fewer objects; without a wait, as this happens only a few times in a row."""
-        if state.whole or stream.limit == 1:
-            number = "all objects" if state.whole else "one object"
+        if phase.whole or state.limit == 1:
+            number = "all objects" if phase.whole else "one object"
             error = f"a list of {number} has more than {WHOLE_BYTES} bytes"
-            return self.garbage(replace(stream, expired=0), Listing(), error)
-        return self.open(replace(stream, limit=max(stream.limit // SMALLER, 1)), state)
+            return self.garbage(replace(state, expired=0), Listing(), error)
+        return self.open(replace(state, limit=max(state.limit // SMALLER, 1)), phase)
 
-    def line(self, stream: WatchState, state: Watching, data: bytes) -> Decision:
+    def line(self, state: WatchState, phase: Watching, data: bytes) -> Decision:
         try:
             kind, raw = decode_event(data)
             if kind == "ERROR":
-                return self.refused(stream, state, decode_failure(0, raw))
+                return self.refused(state, phase, decode_failure(0, raw))
             if kind not in EVENT_TYPES:
-                return Decision(replace(stream, last_event=self.now))
-            item = None if kind == "BOOKMARK" else decode_item(raw, of=stream.of)
+                return Decision(replace(state, last_event=self.now))
+            item = None if kind == "BOOKMARK" else decode_item(raw, of=state.of)
             version = decode_bookmark(raw).resource_version if item is None else item.meta.resource_version
         except UNREADABLE as error:
-            return self.garbage(stream, self.resumed(stream, state), f"an event could not be decoded: {error}")
+            return self.garbage(state, self.resumed(state, phase), f"an event could not be decoded: {error}")
         number = version_number(version)
-        newer = state.moved or number > stream.version
+        newer = phase.moved or number > state.version
         moved = replace(
-            stream,
-            state=replace(state, version=version or state.version, moved=newer),
+            state,
+            phase=replace(phase, version=version or phase.version, moved=newer),
             last_event=self.now,
-            version=max(stream.version, number),
-            newest=max(stream.newest, number),
+            version=max(state.version, number),
+            newest=max(state.newest, number),
             resumes=0,
         )
         if item is None:
             return Decision(moved)
         return Decision(moved, None, (Gone(item) if kind == "DELETED" else Put(item, live=True),))
 
-    def closed(self, stream: WatchState, state: Watching) -> Decision:
-        opened = self.now if state.opened is None else state.opened
-        if self.now - stream.last_event >= self.options.deaf_after:
-            failure = Failure(message=f"no event or bookmark came for {self.now - stream.last_event:.0f} s")
-            return self.failed(stream, Listing(), ErrorKind.SILENT, failure)
-        if not state.moved and self.now - opened < SHORT_WATCH_SECONDS:
+    def closed(self, state: WatchState, phase: Watching) -> Decision:
+        opened = self.now if phase.opened is None else phase.opened
+        if self.now - state.last_event >= self.options.deaf_after:
+            failure = Failure(message=f"no event or bookmark came for {self.now - state.last_event:.0f} s")
+            return self.failed(state, Listing(), ErrorKind.SILENT, failure)
+        if not phase.moved and self.now - opened < SHORT_WATCH_SECONDS:
             failure = Failure(message="the server ended the watch at once")
-            return self.failed(stream, self.resumed(stream, state), ErrorKind.SHORT, failure)
-        watches = max(stream.watches, self.now - WATCHES_AT_ONCE) + SHORT_WATCH_SECONDS
-        stream = replace(stream, watches=watches)
+            return self.failed(state, self.resumed(state, phase), ErrorKind.SHORT, failure)
+        watches = max(state.watches, self.now - WATCHES_AT_ONCE) + SHORT_WATCH_SECONDS
+        state = replace(state, watches=watches)
         if watches > self.now:
-            return Decision(replace(stream, state=Waiting(state)), Wait(watches - self.now))
-        return self.open(stream, state)
+            return Decision(replace(state, phase=Waiting(phase)), Pause(watches - self.now))
+        return self.open(state, phase)
 
-    def confirmed(self, stream: WatchState, then: Watching, body: bytes) -> Decision:
+    def confirmed(self, state: WatchState, then: Watching, body: bytes) -> Decision:
         """The server named its version: check that ours is not ahead of it."""
         try:
             version = version_number(decode_page(body).version)
         except UNREADABLE as error:
-            return self.garbage(stream, self.resumed(stream, then), f"the list could not be decoded: {error}")
-        if version < stream.newest:
-            return self.restored(stream, f"the server is at version {version}, and was at {stream.newest}")
-        return self.open(stream, then)
+            return self.garbage(state, self.resumed(state, then), f"the list could not be decoded: {error}")
+        if version < state.newest:
+            return self.restored(state, f"the server is at version {version}, and was at {state.newest}")
+        return self.open(state, then)
 
-    def restored(self, stream: WatchState, message: str) -> Decision:
+    def restored(self, state: WatchState, message: str) -> Decision:
         """List everything again, and report any version as a restored server's: it may pass ours before the list."""
-        return self.failed(replace(stream, newest=NEWEST), Listing(), ErrorKind.EXPIRED, Failure(message=message))
+        return self.failed(replace(state, newest=NEWEST), Listing(), ErrorKind.EXPIRED, Failure(message=message))
 
-    def broken(self, stream: WatchState, state: Asking, message: str) -> Decision:
-        if isinstance(state, Listing):
+    def broken(self, state: WatchState, phase: Asking, message: str) -> Decision:
+        if isinstance(phase, Listing):
             # The page may have been too large for the deadline.
-            stream = replace(stream, limit=max(stream.limit // 2, 1))
-        return self.failed(stream, self.resumed(stream, state), ErrorKind.UNREACHABLE, Failure(message=message))
+            state = replace(state, limit=max(state.limit // 2, 1))
+        return self.failed(state, self.resumed(state, phase), ErrorKind.UNREACHABLE, Failure(message=message))
 
-    def resumed(self, stream: WatchState, state: Asking) -> Asking:
-        """The state to resume after an error: the same one, unless it failed too often."""
-        if stream.resumes + 1 >= RESUMES_BEFORE_RELIST:
+    def resumed(self, state: WatchState, phase: Asking) -> Asking:
+        """The phase to resume after an error: the same one, unless it failed too often."""
+        if state.resumes + 1 >= RESUMES_BEFORE_RELIST:
             return Listing()
-        return replace(state, gap=True) if isinstance(state, Watching) else state
+        return replace(phase, gap=True) if isinstance(phase, Watching) else phase
 
-    def refused(self, stream: WatchState, state: Asking, failure: Failure) -> Decision:
+    def refused(self, state: WatchState, phase: Asking, failure: Failure) -> Decision:
         if failure.code == 410 or failure.reason in ("Expired", "Gone"):
-            if isinstance(state, Listing) and state.continue_token:
-                stream = replace(stream, expired=stream.expired + 1)
-            whole = stream.expired >= EXPIRED_BEFORE_WHOLE
-            return self.failed(stream, Listing(whole=whole), ErrorKind.EXPIRED, failure)
+            if isinstance(phase, Listing) and phase.continue_token:
+                state = replace(state, expired=state.expired + 1)
+            whole = state.expired >= EXPIRED_BEFORE_WHOLE
+            return self.failed(state, Listing(whole=whole), ErrorKind.EXPIRED, failure)
         kind = _REFUSALS.get(failure.code, ErrorKind.SERVER)
-        if failure.code == 405 and isinstance(state, Watching):
+        if failure.code == 405 and isinstance(phase, Watching):
             failure = replace(failure, message=f"{failure.message}; {UNWATCHED}")
-        if isinstance(state, Listing) and state.continue_token and failure.code in (400, 422):
+        if isinstance(phase, Listing) and phase.continue_token and failure.code in (400, 422):
             # The server refuses the token and always will.
-            return self.failed(stream, Listing(), kind, failure)
+            return self.failed(state, Listing(), kind, failure)
         # A CRD that is missing or forbidden may be a different one when it is back: list it.
         vanished = kind in (ErrorKind.MISSING, ErrorKind.FORBIDDEN)
-        return self.failed(stream, Listing() if vanished else self.resumed(stream, state), kind, failure)
+        return self.failed(state, Listing() if vanished else self.resumed(state, phase), kind, failure)
 
-    def garbage(self, stream: WatchState, then: Asking, message: str) -> Decision:
-        return self.failed(stream, then, ErrorKind.GARBAGE, Failure(200, "", message))
+    def garbage(self, state: WatchState, then: Asking, message: str) -> Decision:
+        return self.failed(state, then, ErrorKind.GARBAGE, Failure(200, "", message))
 
-    def failed(self, stream: WatchState, then: Asking, kind: ErrorKind, failure: Failure) -> Decision:
-        verb = "list" if isinstance(stream.state, Listing | Confirming) else "watch"
-        failures = 1 if self.now - stream.failed_at > QUIET_SECONDS else stream.failures + 1
+    def failed(self, state: WatchState, then: Asking, kind: ErrorKind, failure: Failure) -> Decision:
+        verb = "list" if isinstance(state.phase, Listing | Confirming) else "watch"
+        failures = 1 if self.now - state.failed_at > QUIET_SECONDS else state.failures + 1
         # A list that starts from the first page resumes nothing.
-        resumes = 0 if then == Listing() else stream.resumes + 1
-        since = stream.error.since if stream.error is not None else self.now
+        resumes = 0 if then == Listing() else state.resumes + 1
+        since = state.error.since if state.error is not None else self.now
         wait = self.options.backoff.delay(failures, chance=self.chance)
         if failure.retry_after is not None:
             # Never sooner than the server asked for, plus jitter.
             wait = max(wait, min(failure.retry_after, LONGEST_ADVICE_SECONDS) * (1 + 0.25 * self.chance))
         failed = replace(
-            stream,
-            state=Waiting(then),
+            state,
+            phase=Waiting(then),
             failures=failures,
             resumes=resumes,
             error=StreamError(kind, verb, failure.code, failure.message, since),
             failed_at=self.now,
         )
-        return Decision(failed, Wait(wait, renew_credentials=kind is ErrorKind.UNAUTHORIZED))
+        return Decision(failed, Pause(wait, renew_credentials=kind is ErrorKind.UNAUTHORIZED))

@@ -72,7 +72,7 @@ class Stream:
         self._options = options
         self._subscribers: list[Subscriber] = []
         shown = PARTIAL if kind.metadata_only else kind.gvk
-        self._stream = watch.WatchState(limit=options.page_size, of=shown)
+        self._state = watch.WatchState(limit=options.page_size, of=shown)
         self._changed = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
         self._ran = False
@@ -93,28 +93,28 @@ class Stream:
     @property
     def synced(self) -> bool:
         """A complete list is in the store."""
-        return self._stream.synced
+        return self._state.synced
 
     @property
     def current(self) -> bool:
         """Whether the store is up to date, apart from events in transit (`watch.is_current`)."""
-        return watch.is_current(self._stream, now=time.monotonic())
+        return watch.is_current(self._state, now=time.monotonic())
 
     @property
     def opened(self) -> float | None:
         """When the watch was opened (monotonic seconds); None while none is open."""
-        state = self._stream.state
-        return state.opened if isinstance(state, watch.Watching) else None
+        phase = self._state.phase
+        return phase.opened if isinstance(phase, watch.Watching) else None
 
     @property
     def version(self) -> int:
         """The newest resource version that the store holds."""
-        return self._stream.version
+        return self._state.version
 
     @property
     def error(self) -> watch.StreamError | None:
         """The current error; None while the stream works."""
-        return self._stream.error
+        return self._state.error
 
     @property
     def blocked(self) -> bool:
@@ -158,15 +158,15 @@ class Stream:
     async def _follow(self) -> None:
         self._relists = self._ran or self._distrusted
         self._ran, self._distrusted = True, False
-        begun = watch.start(self._stream, self._options, distrust=self._relists)
-        self._stream, command = begun.stream, begun.command
+        begun = watch.start(self._state, self._options, distrust=self._relists)
+        self._state, command = begun.state, begun.command
         while True:
             match command:
                 case watch.ListPage() as request:
                     command = await self._list(request)
                 case watch.Watch() as request:
                     command = await self._watch(request)
-                case watch.Wait(seconds, renew_credentials):
+                case watch.Pause(seconds, renew_credentials):
                     await self._wait(seconds, renew=renew_credentials)
                     command = await self._step(watch.Tick())
                 case None:
@@ -236,7 +236,7 @@ class Stream:
     async def _step(self, event: watch.WatchInput) -> watch.Command:
         """Decide, and send the changes to the subscribers, yielding to the event loop between many of them."""
         self.last_contact = now = time.monotonic()
-        before = self._stream
+        before = self._state
         outcome = watch.step(before, event, now=now, chance=random.random(), options=self._options)
         # Subscribers use `synced` to recognise the first list, so it becomes true only after they got its changes.
         began = now
@@ -247,11 +247,11 @@ class Stream:
                 if time.monotonic() - began >= SECONDS_AT_ONCE:
                     await asyncio.sleep(0)
                     began = time.monotonic()
-        self._stream = outcome.stream
-        if before.error != outcome.stream.error:
-            self._report(before.error, outcome.stream.error)
+        self._state = outcome.state
+        if before.error != outcome.state.error:
+            self._report(before.error, outcome.state.error)
         complete = bool(outcome.changes) and isinstance(outcome.changes[-1], watch.Sweep)
-        if complete or before.version != outcome.stream.version:
+        if complete or before.version != outcome.state.version:
             for subscriber in self._subscribers:
                 subscriber.advanced(self)
         self._changed.set()

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial, reduce
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from ..client.clock import timestamp
 from ..core.conditions import ReconcileFailure, condition, with_condition
 from ..engine.reconcile import Reconcile
 from ..errors import OptionError
 from ..resource import Resource, printable
-
-if TYPE_CHECKING:
-    # For types alone, as in `bonny.axn`.
-    from .controller import StagedController
 
 V_co = TypeVar("V_co", covariant=True)
 
@@ -62,12 +58,20 @@ class Stages:
         return found
 
 
+class HasStages(Protocol):
+    """A `StagedController`."""
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The stages, in order."""
+
+
 class StagedAxn(Reconcile[V_co]):
     """One reconcile, as the handler of a `StagedController` sees it."""
 
     @cached_property
     def _stages(self) -> Stages:
-        controller = cast("StagedController[V_co]", self.controller)
+        controller = cast("HasStages", self.controller)
         return Stages(controller.stages, controller=type(controller).__name__)
 
     def stage(self, name: str) -> AbstractContextManager[None]:
@@ -89,7 +93,7 @@ class StagedAxn(Reconcile[V_co]):
         reason: str | None = None,
     ) -> None:
         """As in `Axn`. Raises: also `OptionError` for a stage."""
-        if type in cast("StagedController[V_co]", self.controller).stages:
+        if type in cast("HasStages", self.controller).stages:
             raise OptionError(f"{type} is a stage: axn.stage sets its condition")
         super().set_condition(type, status, message=message, reason=reason)
 

@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -37,7 +38,7 @@ class Launcher:
         names = [name for name in list(sys.modules) if name.startswith("bonny.")]
         command = [sys.executable, "-c", SOURCE.read_text(encoding="utf-8"), *names]
         with theirs:
-            guard.popen(command, log_file=self._log, env=env, cwd=root, stdin=theirs.fileno())
+            self._process = guard.popen(command, log_file=self._log, env=env, cwd=root, stdin=theirs.fileno())
 
     def start(self, package: str, *, env: Mapping[str, str], log: Path) -> Forked:
         """Run `python -m package`, with its output appended to `log`. Raises: `Broken`."""
@@ -57,7 +58,8 @@ class Launcher:
 
     def close(self) -> None:
         """End the launcher, whose processes have ended."""
-        self._lines.close()
+        with suppress(OSError):  # a request that it did not read is written once more
+            self._lines.close()
         self._connection.close()
 
 

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from bonny.errors import UsageError
+from bonny.resource import listed
+
 from ..testing.faults import CommitThenRespond, Effect, Respond, Slow
 from .orders import Turn
 from .points import API, SERVICE, Chapter, Point, object_in
@@ -22,6 +25,9 @@ COALESCED_SECONDS: Final = 1.0
 # For so long after a write no watch shows anything. Other writes follow it within milliseconds.
 LOST_SECONDS: Final = 1.0
 EVENTS: Final = 1_000
+WILD: Final = frozenset("*?[")
+# The sample in the name of what only a whole run shows.
+ALL_SAMPLES: Final = "all-samples"
 # Longer than the rest of a step of a life, and shorter than the timeouts of clients.
 SLOW_SECONDS: Final = 4.0
 
@@ -242,6 +248,25 @@ def _outside(sample: str, points: Iterable[Point]) -> Iterator[Plan]:
         yield Plan(sample, Fault.SLOW, point)
         if point.verb in ("POST", "PUT"):
             yield Plan(sample, Fault.EXISTS, point)
+
+
+def refuse_unknown(words: Iterable[str], samples: Iterable[str]) -> None:
+    """Before anything starts: refuse names of lives whose sample or fault does not exist; `*` stands for any text.
+
+    Raises: `UsageError`.
+    """
+    names = sorted(samples)
+    for word in words:
+        sample, _, rest = word.partition("/")
+        fault = rest.partition("/")[0]
+        if set(sample) & WILD:  # it may stand for more than the sample
+            continue
+        if sample not in (*names, ALL_SAMPLES) and fault not in (Fault.UPGRADE, Fault.DOWNGRADE):
+            raise UsageError(f"--only {word}: there is no sample {sample}; use {listed(names)}, or * for any text")
+        if fault and not set(fault) & WILD and fault not in set(Fault):
+            raise UsageError(
+                f"--only {word}: there is no fault {fault}; use {listed(sorted(Fault))}, or * for any text"
+            )
 
 
 def _beside(sample: str, writes: Iterable[Point]) -> Iterator[Plan]:

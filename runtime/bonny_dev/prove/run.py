@@ -30,7 +30,7 @@ from .life import Interrupted, Life, Reference, Setup, chapters_of, repeated
 from .options import Options
 from .orders import Turn, opposed, turns_of
 from .permissions import Permissions
-from .plans import Fault, Plan, plans_for, usual
+from .plans import ALL_SAMPLES, Fault, Plan, plans_for, refuse_unknown, usual
 from .points import SERVICE, Chapter, Point, Sort, points_of
 from .prepared import externals_of, prepared, refuse_endless
 from .shrink import is_same, smallest
@@ -56,6 +56,7 @@ def prove(root: Path, options: Options | None = None, *, say: Say = print, sandb
     operator = project.load_operator()
     refuse_endless(operator)
     samples, notes = samples_of(operator, root / "samples", options.samples)
+    refuse_unknown(options.only, [sample.name for sample in samples])
     externals = externals_of(root)
     with ExitStack() as stack:
         if sandbox is None:
@@ -179,7 +180,7 @@ class _Run:
     def _judge_permissions(self) -> None:
         """Report what no life of a whole run needed."""
         written, of_runtime = self._permissions.needless()
-        plan = Plan("all-samples", Fault.PERMISSIONS)
+        plan = Plan(ALL_SAMPLES, Fault.PERMISSIONS)
         for sentence in written:
             self._found(Finding(plan, sentence, cause=Cause.ACCESS))
         self._report.notes += of_runtime

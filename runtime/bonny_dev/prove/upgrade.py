@@ -144,12 +144,19 @@ def _states(stage: Stage, sample: Sample, versions: Sequence[Version], found: di
                 states.append(settled(version.setup))
             except SandboxError as error:
                 problem = f"{version.name} cannot be installed: {error}"
-                found.setdefault(plan.fault, Finding(plan, problem, cause=Cause.DEFINITION))
+                _add(found, Finding(plan, problem, cause=Cause.DEFINITION))
                 break
             except Broken as broken:
                 refused = isinstance(broken.__cause__, SandboxError)
                 cause = Cause.DEFINITION if refused else None
                 problem = f"under {version.name}, {broken}"
-                found.setdefault(plan.fault, Finding(plan, problem, log=stage.log(), cause=cause))
+                _add(found, Finding(plan, problem, log=stage.log(), cause=cause))
                 break
     return states
+
+
+def _add(found: dict[Fault, Finding], finding: Finding) -> None:
+    """Keep the first finding of a fault; one about the definition comes before what it leads to."""
+    known = found.get(finding.plan.fault)
+    if known is None or (finding.cause is Cause.DEFINITION and known.cause is not Cause.DEFINITION):
+        found[finding.plan.fault] = finding

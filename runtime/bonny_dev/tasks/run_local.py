@@ -126,7 +126,7 @@ def _console(
     if not is_present("console"):
         yield config
         return
-    from bonny.console.extra import ConsoleSettings
+    from bonny.console.settings import ConsoleSettings
 
     from ..console.command import beside
     from ..inside.local import Answering, announced

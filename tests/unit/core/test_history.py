@@ -23,13 +23,13 @@ from bonny.core.watch import (
     Line,
     ListPage,
     Opened,
+    Pause,
     Reply,
     Rewritten,
     Silent,
     Sweep,
     Tick,
     TooLarge,
-    Wait,
     Watch,
     WatchOptions,
 )
@@ -64,7 +64,7 @@ class History(RuleBasedStateMachine):
     @property
     def free(self) -> bool:
         # A recreation takes two versions.
-        return not self.rewound or self.server.version + 2 < self.led.stream.newest
+        return not self.rewound or self.server.version + 2 < self.led.state.newest
 
     @precondition(lambda self: self.free)
     @rule(name=NAMES)
@@ -111,7 +111,7 @@ class History(RuleBasedStateMachine):
     def go_on(self, data: st.DataObject) -> None:
         """Carry out the command; the answer may be cut anywhere."""
         match self.led.command:
-            case Wait():
+            case Pause():
                 self.tell(Tick())
             case ListPage(limit, token):
                 lost = data.draw(st.sampled_from([None, None, None, Broken("reset"), TooLarge()]))
@@ -185,7 +185,7 @@ class History(RuleBasedStateMachine):
     def catch_up(self) -> None:
         for _ in range(100):
             match self.led.command:
-                case Wait():
+                case Pause():
                     self.tell(Tick())
                 case ListPage(limit, token):
                     self.tell(self.server.list(limit, token))
@@ -222,4 +222,4 @@ def test_the_model_of_the_server_pages_like_one() -> None:
     led.tell(server.list(2, led.command.continue_token))
 
     assert [change.item.key.name for change in led.changes if isinstance(change, watch.Put)] == ["a", "b", "c"]
-    assert led.stream.version == 4
+    assert led.state.version == 4

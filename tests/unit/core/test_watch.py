@@ -27,6 +27,7 @@ from bonny.core.watch import (
     Listing,
     ListPage,
     Opened,
+    Pause,
     Put,
     Reply,
     Rewritten,
@@ -34,7 +35,6 @@ from bonny.core.watch import (
     Sweep,
     Tick,
     TooLarge,
-    Wait,
     Waiting,
     Watch,
     Watching,
@@ -73,28 +73,28 @@ def test_a_list_in_one_page_is_stored_swept_and_watched_from_its_version() -> No
     assert (begin, sweep) == (Begin(42, restored=False), Sweep())
     assert [(put.item.key.name, put.live) for put in (a, b) if isinstance(put, Put)] == [("a", False), ("b", False)]
     assert led.command == Watch("42", 215.0, 230.0)
-    assert (led.stream.synced, led.stream.version) == (True, 42)
+    assert (led.state.synced, led.state.version) == (True, 42)
 
 
 def test_pages_follow_each_other_at_once_and_only_the_last_one_sweeps() -> None:
     led = Led()
 
     led.tell(Reply(200, page(thing("a"), version=42, token="t1")))
-    assert (led.command, led.stream.synced, led.stream.version) == (ListPage(500, "t1"), False, 0)
+    assert (led.command, led.state.synced, led.state.version) == (ListPage(500, "t1"), False, 0)
 
     led.tell(Reply(200, page(thing("b"), version=42, token="t2")))
     assert led.command == ListPage(500, "t2")
 
     led.tell(Reply(200, page(thing("c"), version=42)))
-    assert (type(led.command), led.stream.synced, led.stream.version) == (Watch, True, 42)
+    assert (type(led.command), led.state.synced, led.state.version) == (Watch, True, 42)
     assert [type(change) for change in led.changes] == [Begin, Put, Put, Put, Sweep]
 
 
 def test_a_token_that_expired_starts_the_list_anew_after_a_wait() -> None:
     led = Led()
     led.tell(Reply(200, page(thing("a"), token="t1")), refused(410, EXPIRED))
-    assert led.stream.error is not None
-    assert (led.stream.error.kind, led.stream.error.verb) == (ErrorKind.EXPIRED, "list")
+    assert led.state.error is not None
+    assert (led.state.error.kind, led.state.error.verb) == (ErrorKind.EXPIRED, "list")
 
     led.waits_out()
 
@@ -125,7 +125,7 @@ def test_a_token_that_is_refused_again_and_again_is_given_up(code: int, asked: i
         commands.append(led.command)
         led.waits_out()
 
-    assert all(isinstance(command, Wait) for command in commands)
+    assert all(isinstance(command, Pause) for command in commands)
     assert led.command == ListPage(500, "")
 
 
@@ -140,15 +140,15 @@ def test_an_api_that_cannot_be_watched_is_named_with_the_remedy() -> None:
     led = Led()
     led.tell(Reply(200, b'{"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[]}'))
 
-    assert led.stream.error is not None
-    assert led.stream.error.message == f"the list could not be decoded: it has no resourceVersion; {REMEDY}"
+    assert led.state.error is not None
+    assert led.state.error.message == f"the list could not be decoded: it has no resourceVersion; {REMEDY}"
 
     led.waits_out()
     led.lists(thing("a"), version=42)
     led.tell(refused(405, msgspec.json.encode(status(405, "MethodNotAllowed", "not allowed"))))
 
-    assert led.stream.error is not None
-    assert (led.stream.error.verb, led.stream.error.message) == ("watch", f"not allowed; {REMEDY}")
+    assert led.state.error is not None
+    assert (led.state.error.verb, led.state.error.message) == ("watch", f"not allowed; {REMEDY}")
 
 
 def expires(led: Led, times: int) -> None:
@@ -168,7 +168,7 @@ def test_after_three_lists_whose_tokens_expired_all_objects_are_listed_at_once()
     assert led.command == ListPage(0, "", bound=WHOLE_BYTES)
 
     led.tell(Reply(200, page(*(thing(f"w{number}") for number in range(3)), version=42)))
-    assert led.stream.synced
+    assert led.state.synced
     # The next list is read in pages again.
     led.tell(Opened(), error_event(410))
     led.waits_out()
@@ -201,8 +201,8 @@ def test_all_objects_at_once_that_are_too_large_lead_back_to_pages() -> None:
 
     led.tell(TooLarge())
 
-    assert led.stream.error is not None
-    assert led.stream.error.message == f"a list of all objects has more than {WHOLE_BYTES} bytes"
+    assert led.state.error is not None
+    assert led.state.error.message == f"a list of all objects has more than {WHOLE_BYTES} bytes"
     led.waits_out()
     assert led.command == ListPage(500, "")
     expires(led, 2)
@@ -236,7 +236,7 @@ def test_a_page_that_is_too_large_is_asked_for_at_once_with_fewer_objects() -> N
     asked = [led.tell(TooLarge()).command for _ in range(3)]
 
     assert asked == [ListPage(62, ""), ListPage(7, ""), ListPage(1, "", bound=WHOLE_BYTES)]
-    assert led.stream.error is None
+    assert led.state.error is None
 
 
 def test_a_server_that_does_not_care_for_the_limit_is_listed_with_a_larger_bound() -> None:
@@ -247,7 +247,7 @@ def test_a_server_that_does_not_care_for_the_limit_is_listed_with_a_larger_bound
     assert led.tell(TooLarge()).command == ListPage(1, "", bound=WHOLE_BYTES)
 
     led.tell(Reply(200, page(thing("a"), thing("b"))))
-    assert led.stream.synced
+    assert led.state.synced
 
 
 def test_a_list_beyond_every_bound_is_an_error_and_is_requested_again_after_growing_waits() -> None:
@@ -259,9 +259,9 @@ def test_a_list_beyond_every_bound_is_an_error_and_is_requested_again_after_grow
             if isinstance(led.command, ListPage):
                 assert led.command.bound <= WHOLE_BYTES
                 led.tell(TooLarge())
-        assert isinstance(led.command, Wait)
-        assert led.stream.error is not None
-        assert (led.stream.error.kind, led.stream.error.verb) == (ErrorKind.GARBAGE, "list")
+        assert isinstance(led.command, Pause)
+        assert led.state.error is not None
+        assert (led.state.error.kind, led.state.error.verb) == (ErrorKind.GARBAGE, "list")
         waits.append(led.command.seconds)
         led.waits_out()
         assert led.command == ListPage(1, "", bound=WHOLE_BYTES)
@@ -320,9 +320,9 @@ def test_a_page_that_is_no_list_changes_nothing_in_the_store(body: bytes) -> Non
 
     led.tell(Reply(200, body))
 
-    assert (led.changes, led.stream.synced, type(led.command)) == ([], False, Wait)
-    assert led.stream.error is not None
-    assert led.stream.error.kind is ErrorKind.GARBAGE
+    assert (led.changes, led.state.synced, type(led.command)) == ([], False, Pause)
+    assert led.state.error is not None
+    assert led.state.error.kind is ErrorKind.GARBAGE
 
 
 def test_a_page_that_continues_with_itself_does_not_spin() -> None:
@@ -332,7 +332,7 @@ def test_a_page_that_continues_with_itself_does_not_spin() -> None:
 
     led.tell(Reply(200, page(thing("b"), token="t1")))
 
-    assert isinstance(led.command, Wait)
+    assert isinstance(led.command, Pause)
     led.waits_out()
     assert led.command == ListPage(500, "")
 
@@ -343,7 +343,7 @@ def test_an_empty_page_that_is_not_the_last_one_is_followed_after_a_wait() -> No
 
     led.tell(Reply(200, page(token="t1", version=42)))
 
-    assert (led.changes, type(led.command)) == ([Begin(42, restored=False)], Wait)
+    assert (led.changes, type(led.command)) == ([Begin(42, restored=False)], Pause)
     led.waits_out()
     assert led.command == ListPage(500, "t1")
 
@@ -358,7 +358,7 @@ def test_versions_that_fell_are_told_before_any_object() -> None:
     led.lists(thing("a", version=20), version=30)
 
     assert led.changes[0] == Begin(30, restored=True)
-    assert led.stream.version == 30
+    assert led.state.version == 30
     led.tell(Opened(), Silent())
     led.waits_out()
     led.changes.clear()
@@ -416,7 +416,7 @@ def test_an_event_is_stored_as_live_and_moves_the_version(kind: str) -> None:
 
     (put,) = led.changes
     assert isinstance(put, Put)
-    assert (put.item.key.name, put.live, led.stream.version, led.command) == ("a", True, 11, None)
+    assert (put.item.key.name, put.live, led.state.version, led.command) == ("a", True, 11, None)
 
 
 def test_a_deletion_comes_with_the_last_state() -> None:
@@ -427,7 +427,7 @@ def test_a_deletion_comes_with_the_last_state() -> None:
 
     (gone,) = led.changes
     assert isinstance(gone, Gone)
-    assert (gone.item.decode()["spec"], led.stream.version) == ({"size": 3}, 12)
+    assert (gone.item.decode()["spec"], led.state.version) == ({"size": 3}, 12)
 
 
 def test_a_bookmark_moves_the_version_even_when_no_object_follows() -> None:
@@ -437,7 +437,7 @@ def test_a_bookmark_moves_the_version_even_when_no_object_follows() -> None:
 
     led.tell(Closed(), after=140)
 
-    assert (led.changes, led.stream.version) == ([], 99)
+    assert (led.changes, led.state.version) == ([], 99)
     assert isinstance(led.command, Watch)
     assert led.command.version == "99"
 
@@ -460,7 +460,7 @@ def test_an_event_of_an_unknown_type_is_only_a_sign_of_life() -> None:
     led.tell(Line(line("RENAMED", {"what": "ever"})), after=60)
     led.tell(Closed(), after=140)
 
-    assert (led.changes, led.stream.version) == ([], 10)
+    assert (led.changes, led.state.version) == ([], 10)
     assert isinstance(led.command, Watch)
     assert led.command.version == "10"
 
@@ -482,8 +482,8 @@ def test_a_garbage_line_ends_the_watch_which_goes_on_from_the_last_good_one(data
 
     led.tell(Line(line("ADDED", thing("a", version=11))), Line(data))
 
-    assert led.stream.error is not None
-    assert led.stream.error.kind is ErrorKind.GARBAGE
+    assert led.state.error is not None
+    assert led.state.error.kind is ErrorKind.GARBAGE
     led.waits_out()
     assert isinstance(led.command, Watch)
     assert led.command.version == "11"
@@ -492,7 +492,7 @@ def test_a_garbage_line_ends_the_watch_which_goes_on_from_the_last_good_one(data
 def test_an_object_of_another_kind_is_garbage() -> None:
     """Regression: it was stored and handled as if it were of ours."""
     led = watching()
-    led.stream = watch.WatchState(of=("example.com/v1", "Widget"))
+    led.state = watch.WatchState(of=("example.com/v1", "Widget"))
     led.lists(version=10)
     led.opens()
 
@@ -500,8 +500,8 @@ def test_an_object_of_another_kind_is_garbage() -> None:
     led.tell(Line(line("ADDED", {**thing("theirs", version=12), "apiVersion": "example.com/v9", "kind": "Widget"})))
 
     assert [change.item.meta.name for change in led.changes if isinstance(change, Put)] == ["ours"]
-    assert led.stream.error is not None
-    assert led.stream.error.kind is ErrorKind.GARBAGE
+    assert led.state.error is not None
+    assert led.state.error.kind is ErrorKind.GARBAGE
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
@@ -513,8 +513,8 @@ def test_an_expired_version_is_listed_anew_whichever_way_it_is_told(event: Watch
 
     led.tell(event)
 
-    assert led.stream.error is not None
-    assert led.stream.error.kind is ErrorKind.EXPIRED
+    assert led.state.error is not None
+    assert led.state.error.kind is ErrorKind.EXPIRED
     led.waits_out()
     assert led.command == ListPage(500, "")
 
@@ -539,8 +539,8 @@ def test_a_refusal_is_named_and_followed_by_a_wait(code: int, kind: ErrorKind, l
 
     led.tell(refused(code, b"a text, no JSON"))
 
-    assert led.stream.error == watch.StreamError(kind, "list" if listing else "watch", code, "a text, no JSON", led.now)
-    assert isinstance(led.command, Wait)
+    assert led.state.error == watch.StreamError(kind, "list" if listing else "watch", code, "a text, no JSON", led.now)
+    assert isinstance(led.command, Pause)
     assert led.command.renew_credentials is (code == 401)
 
 
@@ -581,7 +581,7 @@ def test_the_wait_that_the_server_asks_for_is_kept_with_some_jitter(event: Watch
     for chance in (0.0, 0.9):
         led = watching(chance=chance)
         led.tell(event)
-        assert isinstance(led.command, Wait)
+        assert isinstance(led.command, Pause)
         waits.append(led.command.seconds)
 
     assert waits == [40.0, pytest.approx(49.0)]
@@ -593,7 +593,7 @@ def test_a_server_cannot_ask_for_a_wait_that_looks_like_a_stuck_process() -> Non
 
     led.tell(refused(503, b"", 10.0**9))
 
-    assert isinstance(led.command, Wait)
+    assert isinstance(led.command, Pause)
     assert 120 <= led.command.seconds <= 150
 
 
@@ -603,13 +603,13 @@ def test_trouble_lasts_until_the_watch_is_accepted_again() -> None:
     since = led.now
     led.waits_out()
     led.tell(refused(503))
-    assert led.stream.error is not None
-    assert (led.stream.error.since, led.stream.error.status) == (since, 503)
+    assert led.state.error is not None
+    assert (led.state.error.since, led.state.error.status) == (since, 503)
     led.waits_out()
 
     led.opens()
 
-    assert led.stream.error is None
+    assert led.state.error is None
 
 
 # --- ends -------------------------------------------------------------------------------------------------------------
@@ -621,7 +621,7 @@ def test_a_watch_that_ends_after_its_time_is_resumed_at_once() -> None:
 
     led.tell(Closed(), after=115)
 
-    assert (led.stream.error, led.stream.failures) == (None, 0)
+    assert (led.state.error, led.state.failures) == (None, 0)
     assert isinstance(led.command, Watch)
     assert led.command.version == "11"
 
@@ -647,9 +647,9 @@ def test_a_watch_that_ends_at_once_without_progress_waits(lines: tuple[bytes, ..
 
     led.tell(*map(Line, lines), Closed(), after=0.5)
 
-    assert isinstance(led.command, Wait)
-    assert led.stream.error is not None
-    assert led.stream.error.kind is ErrorKind.SHORT
+    assert isinstance(led.command, Pause)
+    assert led.state.error is not None
+    assert led.state.error.kind is ErrorKind.SHORT
 
 
 def test_an_end_without_a_beginning_is_a_short_watch() -> None:
@@ -658,7 +658,7 @@ def test_an_end_without_a_beginning_is_a_short_watch() -> None:
 
     led.tell(Closed(), after=100)
 
-    assert isinstance(led.command, Wait)
+    assert isinstance(led.command, Pause)
 
 
 def test_a_deaf_watch_is_listed_anew() -> None:
@@ -667,8 +667,8 @@ def test_a_deaf_watch_is_listed_anew() -> None:
 
     led.tell(Closed(), after=215)
 
-    assert led.stream.error is not None
-    assert led.stream.error.kind is ErrorKind.SILENT
+    assert led.state.error is not None
+    assert led.state.error.kind is ErrorKind.SILENT
     led.waits_out()
     assert led.command == ListPage(500, "")
 
@@ -687,8 +687,8 @@ def test_silence_until_the_clients_own_deadline_is_followed_by_a_list() -> None:
 
     led.tell(Silent(), after=230)
 
-    assert led.stream.error is not None
-    assert led.stream.error.kind is ErrorKind.SILENT
+    assert led.state.error is not None
+    assert led.state.error.kind is ErrorKind.SILENT
     led.waits_out()
     assert led.command == ListPage(500, "")
 
@@ -734,8 +734,8 @@ def test_silence_is_counted_over_all_watches_since_the_last_word(lasts: float) -
         led.opens()
         led.tell(Closed(), after=lasts)
 
-    assert led.stream.error is not None
-    assert led.stream.error.kind is ErrorKind.SILENT
+    assert led.state.error is not None
+    assert led.state.error.kind is ErrorKind.SILENT
     assert 150 <= led.now - spoke < 150 + lasts
     led.waits_out()
     assert led.command == ListPage(500, "")
@@ -758,14 +758,14 @@ def watches_of(led: Led, word: Callable[[int], bytes], *, seconds: float, lasts:
     """How many watches are opened within `seconds` when each brings one `word` and ends after `lasts`."""
     ends, count = led.now + seconds, 0
     while led.now < ends and count <= 10 * seconds:
-        if isinstance(led.command, Wait):
+        if isinstance(led.command, Pause):
             led.tell(Tick(), after=led.command.seconds)
             continue
         count += 1
         led.opens()
-        led.tell(Line(word(led.stream.version + 1)))
+        led.tell(Line(word(led.state.version + 1)))
         led.tell(Closed(), after=lasts)
-        assert led.stream.error is None
+        assert led.state.error is None
     return count
 
 
@@ -783,10 +783,10 @@ def test_a_few_short_watches_in_a_row_cost_no_wait() -> None:
     led = watching()
     for _ in range(3):
         for version in range(WATCHES_AT_ONCE):
-            led.tell(Line(bookmark(led.stream.version + 1 + version)), Closed())
+            led.tell(Line(bookmark(led.state.version + 1 + version)), Closed())
             assert isinstance(led.command, Watch)
             led.opens()
-        led.tell(Line(bookmark(led.stream.version + 1)), after=60)
+        led.tell(Line(bookmark(led.state.version + 1)), after=60)
 
 
 def test_watches_that_last_a_second_are_never_waited_for() -> None:
@@ -802,7 +802,7 @@ def broken(version: int = 10) -> Led:
     """A stream whose watch broke and whose wait is over."""
     led = watching()
     led.tell(Line(bookmark(version)), Broken("reset"))
-    assert isinstance(led.command, Wait)
+    assert isinstance(led.command, Pause)
     led.tell(Tick(), after=led.command.seconds)
     return led
 
@@ -825,8 +825,8 @@ def test_a_watch_is_not_resumed_at_a_version_of_the_servers_future() -> None:
 
     led.tell(Reply(200, page(thing("a", version=3), version=11)))
 
-    assert led.stream.error is not None
-    assert led.stream.error.kind is ErrorKind.EXPIRED
+    assert led.state.error is not None
+    assert led.state.error.kind is ErrorKind.EXPIRED
     assert led.waits_out().command == ListPage(500, "")
     led.lists(version=11)
     assert Begin(11, restored=True) in led.changes
@@ -841,7 +841,7 @@ def test_a_restore_that_was_noticed_counts_also_if_the_server_passes_our_version
     led.lists(version=13)
 
     assert Begin(13, restored=True) in led.changes
-    assert led.stream.newest == 13
+    assert led.state.newest == 13
 
 
 @pytest.mark.parametrize("event", [Broken("refused"), refused(500), refused(429), Reply(200, b"<html/>")])
@@ -850,9 +850,9 @@ def test_a_version_that_cannot_be_asked_for_counts_as_a_watch_that_cannot_be_res
     commands: list[Command] = []
     for _ in range(2):
         led.tell(event)
-        assert led.stream.error is not None
-        assert led.stream.error.verb == "list"
-        assert isinstance(led.command, Wait)
+        assert led.state.error is not None
+        assert led.state.error.verb == "list"
+        assert isinstance(led.command, Pause)
         commands.append(led.tell(Tick(), after=led.command.seconds).command)
 
     assert commands == [ListPage(1, ""), ListPage(500, "")]
@@ -867,7 +867,7 @@ def test_a_server_that_sends_everything_instead_of_one_object_is_watched_without
 def test_versions_that_are_no_numbers_are_confirmed_whatever_they_are() -> None:
     led = Led()
     led.tell(Reply(200, page(version="abc")), Opened(), Broken("reset"))
-    assert isinstance(led.command, Wait)
+    assert isinstance(led.command, Pause)
     led.tell(Tick(), after=led.command.seconds)
 
     assert isinstance(led.tell(Reply(200, page(version="xyz"))).command, Watch)
@@ -883,13 +883,13 @@ def test_a_list_that_shows_older_versions_starts_over_as_that_of_a_restored_serv
 
     led.tell(Rewritten())
 
-    assert led.stream.error is not None
-    assert led.stream.error.kind is ErrorKind.EXPIRED
+    assert led.state.error is not None
+    assert led.state.error.kind is ErrorKind.EXPIRED
     assert led.waits_out().command == ListPage(500, "")
     led.changes.clear()
     led.lists(thing("a", version=5), version=21)
     assert led.changes[0] == Begin(21, restored=True)
-    assert led.stream.newest == 21 < NEWEST
+    assert led.state.newest == 21 < NEWEST
 
 
 # --- backoff ----------------------------------------------------------------------------------------------------------
@@ -901,7 +901,7 @@ def test_every_wait_is_from_0_8_to_30_seconds_and_grows_to_the_cap(chance: float
     waits = []
     for _ in range(failures):
         led.tell(Broken("refused"))
-        assert isinstance(led.command, Wait)
+        assert isinstance(led.command, Pause)
         waits.append(led.command.seconds)
         led.waits_out()
 
@@ -920,8 +920,8 @@ def test_the_waits_start_over_after_two_quiet_minutes() -> None:
 
     led.tell(Broken("reset"), after=121)
 
-    assert led.stream.failures == 1
-    assert isinstance(led.command, Wait)
+    assert led.state.failures == 1
+    assert isinstance(led.command, Pause)
     assert led.command.seconds < 1.6
 
 
@@ -935,7 +935,7 @@ def test_a_stream_that_works_only_for_moments_keeps_its_long_waits() -> None:
 
     led.tell(Line(bookmark(11)), Broken("reset"), after=60)
 
-    assert isinstance(led.command, Wait)
+    assert isinstance(led.command, Pause)
     assert led.command.seconds > 29
 
 
@@ -980,31 +980,31 @@ def test_nothing_a_server_says_makes_it_send_requests_without_a_pause(data: st.D
     store = Store()
     for _ in range(40):
         match led.command:
-            case Wait(seconds):
-                assert 0.8 <= seconds <= 150 or led.stream.error is None
+            case Pause(seconds):
+                assert 0.8 <= seconds <= 150 or led.state.error is None
                 pauses += 1
                 led.tell(Tick(), after=seconds)
             case ListPage(_, token):
                 requests += 1
                 lists += not token
                 led.tell(data.draw(st.one_of(st.builds(Reply, st.just(200), BODIES), REFUSALS, st.just(Broken("x")))))
-                forward = isinstance(led.stream.state, Listing) and led.stream.state.continue_token != token
+                forward = isinstance(led.state.phase, Listing) and led.state.phase.continue_token != token
                 progress += forward and any(isinstance(change, Put) for change in led.changes)
             case Watch():
                 requests += 1
-                version, opened = led.stream.version, led.now
+                version, opened = led.state.version, led.now
                 watches += 1
                 if data.draw(st.booleans()):
                     led.opens()
                     for data_line in data.draw(st.lists(LINES, max_size=3)):
-                        if isinstance(led.stream.state, Watching):
+                        if isinstance(led.state.phase, Watching):
                             led.tell(Line(data_line), after=data.draw(MOMENTS))
-                    if isinstance(led.stream.state, Watching):
+                    if isinstance(led.state.phase, Watching):
                         led.tell(data.draw(ENDS), after=data.draw(MOMENTS))
                 else:
                     led.tell(data.draw(st.one_of(REFUSALS, st.just(Broken("refused")), st.just(Closed()))))
                 pauses += led.now - opened >= 1
-                progress += led.stream.version > version
+                progress += led.state.version > version
         for change in led.changes:
             store.apply(change)
         led.changes.clear()
@@ -1017,7 +1017,7 @@ def test_nothing_a_server_says_makes_it_send_requests_without_a_pause(data: st.D
 
 
 def is_current(led: Led) -> bool:
-    return watch.is_current(led.stream, now=led.now)
+    return watch.is_current(led.state, now=led.now)
 
 
 def test_a_stream_is_current_while_its_watch_is_open() -> None:
@@ -1040,7 +1040,7 @@ def test_a_stream_in_the_middle_of_a_list_is_not_current() -> None:
 
     led.tell(Reply(200, page(thing("a"), version=20, token="t1")))
 
-    assert led.stream.error is None
+    assert led.state.error is None
     assert not is_current(led)
     led.lists(thing("b"), version=20)
     assert is_current(led)
@@ -1065,15 +1065,15 @@ def test_after_an_error_of_ours_nothing_that_was_told_is_trusted() -> None:
     led = watching()
     led.tell(Line(line("ADDED", thing("a", version=11))))
 
-    begun = watch.start(led.stream, led.options, distrust=True)
+    begun = watch.start(led.state, led.options, distrust=True)
 
     assert begun.command == ListPage(500, "")
     for told in (Reply(200, page(thing("a", version=11), version=11, token="t1")), Reply(500, b""), Tick()):
-        step = watch.step(begun.stream, told, now=0.0, chance=0.5, options=led.options)
+        step = watch.step(begun.state, told, now=0.0, chance=0.5, options=led.options)
         begun = step
         if step.changes:
             assert step.changes[0] == Begin(11, restored=True)
-    led.stream = begun.stream
+    led.state = begun.state
     led.lists(thing("a", version=11), version=11)
     led.tell(Opened(), error_event(410))
     led.waits_out()
@@ -1096,7 +1096,7 @@ def test_a_wait_ends_only_with_its_tick() -> None:
     led = Led()
     led.tell(Broken("refused"))
 
-    assert led.stream.state == Waiting(Listing())
+    assert led.state.phase == Waiting(Listing())
     with pytest.raises(AssertionError):
         led.tell(Opened())
     assert led.tell(Tick()).command == ListPage(250, "")

@@ -80,6 +80,18 @@ def test_a_launcher_that_ended_is_reported_with_its_last_words(tmp_path: Path) -
         made.close()
 
 
+def test_a_launcher_that_ended_before_a_request_is_closed(launcher: Launcher, tmp_path: Path) -> None:
+    """Regression: the request that it did not read was written again at the close, which left the socket open."""
+    launcher._process.kill()
+    launcher._process.wait()
+
+    with pytest.raises(Broken, match=r"^the operator cannot be started"):
+        launcher.start("twice", env={}, log=tmp_path / "log")
+    launcher.close()
+
+    assert launcher._connection.fileno() == -1
+
+
 def test_what_is_imported_before_a_fork_exists() -> None:
     """An absent module is no error there, so without this test a renamed one would only make lives slower."""
     for name in PRELOADED:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from bonny.errors import UsageError
 from bonny_dev.prove.findings import DIFF_LINES, Finding, Report
 from bonny_dev.prove.html import page
-from bonny_dev.prove.plans import SORTS, Fault, Plan, meaning, plans_for, usual
+from bonny_dev.prove.plans import SORTS, Fault, Plan, meaning, plans_for, refuse_unknown, usual
 from bonny_dev.prove.points import API, SERVICE, Chapter, Point
 from bonny_dev.prove.state import differences
 
@@ -125,3 +128,21 @@ def test_the_page_says_what_each_fault_is_and_where_lives_went_wrong() -> None:
     assert text.count('class="count wrong">1</td>') == 3
     assert "2 more lives with the same end" in text
     assert "seed 3" in text
+
+
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [
+        ("lamp/kill-*", "--only lamp/kill-*: there is no sample lamp; use desk, shelf, or * for any text"),
+        ("desk/crash/created/*", "--only desk/crash/created/*: there is no fault crash; use 409, 429"),
+    ],
+)
+def test_a_name_with_no_such_sample_or_fault_is_refused(word: str, sentence: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        refuse_unknown([word], ["shelf", "desk"])
+
+    assert str(raised.value).startswith(sentence)
+
+
+def test_names_that_may_exist_are_looked_for_later() -> None:
+    refuse_unknown(["desk", "desk/kill-*/created/*", "*kill*", "d*/x", "desk/409/*", "earlier/upgrade"], ["desk"])
