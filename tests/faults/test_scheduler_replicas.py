@@ -290,9 +290,10 @@ def test_b11_a_new_leader_lists_again_because_its_streams_may_be_silent(replicas
     replicas.create(range(CROWD // 2))
     sandbox.eventually(lambda: len(placed(sandbox)) == CROWD // 2, within_seconds=SEEN_SECONDS)
 
-    leader.operator.process.kill()
+    leader.proxy.add(Fault(Hold(), on=of_binding, times=None))
     replicas.create(range(CROWD // 2, CROWD))
     assert standby.role == "standing by"
+    leader.operator.process.kill()
 
     replicas.until_all_are_placed()
     replicas.check()

@@ -92,6 +92,19 @@ async def test_advice_beyond_the_deadline_is_handed_on_at_once(proxy: FaultProxy
     assert caught.value.retry_after == float(advice)
 
 
+async def test_no_request_is_repeated_that_has_no_time_left_for_an_answer(
+    proxy: FaultProxy, cluster: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: it was sent with a tenth of a second left, and the caller heard of a timeout, not of the 429."""
+    monkeypatch.setattr("bonny.client.api.random.random", lambda: 0.0)
+    throttle(proxy, "2")
+    async with Client(cluster, user_agent="exchange/1.0", timeout=2.1) as client:
+        with pytest.raises(Throttled):
+            await client.get(NAMESPACE, "default")
+
+    assert proxy.count(is_any) == 1
+
+
 async def test_those_who_are_refused_together_do_not_come_back_together(proxy: FaultProxy, client: Client) -> None:
     throttle(proxy, "1", times=20)
     await asyncio.gather(*(client.get(NAMESPACE, "default") for _ in range(20)))

@@ -23,11 +23,12 @@ import yaml
 import bonny
 from bonny.errors import UsageError
 from bonny.resource import Resource
-from bonny_dev.sandbox import Sandbox, SandboxError
+from bonny_dev.sandbox import Sandbox, SandboxError, connections
 from bonny_dev.sandbox import server as server_module
 from bonny_dev.sandbox.snapshot import Snapshot
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"a": "1"}}
+MOST_CHANGES = 30
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 WAITING_OWNER = """
@@ -310,6 +311,52 @@ def test_a_resource_may_follow_its_definition_at_once(sandbox: Sandbox) -> None:
     found = sandbox.get("sandbox.example.com/v1", "Gadget", "g1")
     assert found is not None
     assert found["spec"] == {"size": 3}
+
+
+def test_requests_one_after_the_other_use_one_connection(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that waits asks some twenty times a second; a handshake for each took a sixth of a core."""
+    new, made = connections._new, []
+    monkeypatch.setattr(connections, "_new", lambda *to: made.append(to) or new(*to))
+    sandbox._connections.close()
+
+    for _ in range(20):
+        assert sandbox.get("v1", "ConfigMap", "nothing") is None
+
+    assert len(made) == 1
+
+
+def test_a_definition_may_be_replaced_by_one_with_other_names(sandbox: Sandbox) -> None:
+    """What is remembered of a kind is given up when the server no longer serves it."""
+    dial = {"apiVersion": "sandbox.example.com/v1", "kind": "Dial", "metadata": {"name": "d1"}, "spec": {"size": 1}}
+    sandbox.apply([crd("dials", "Dial"), dial])
+    definition = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+    sandbox.delete(*definition, "dials.sandbox.example.com")
+    sandbox.eventually(lambda: sandbox.get(*definition, "dials.sandbox.example.com") is None)
+
+    sandbox.apply([crd("clocks", "Dial"), {**dial, "metadata": {"name": "d2"}}])
+
+    assert [each["metadata"]["name"] for each in sandbox.items("sandbox.example.com/v1", "Dial")] == ["d2"]
+    assert sandbox.get("sandbox.example.com/v1", "Dial", "d1") is None
+
+
+def test_a_definition_may_change_while_its_objects_are_listed(sandbox: Sandbox) -> None:
+    """Regression: for a moment the server answers 429 "storage is (re)initializing", and a test failed with it."""
+    definition = crd("gauges", "Gauge")
+    sandbox.apply(definition)
+    statuses: set[int] = set()
+
+    def change(short: str) -> None:
+        definition["spec"]["names"]["shortNames"] = [short]
+        sandbox.apply(definition)
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        for number in range(MOST_CHANGES):
+            changed = pool.submit(change, f"g{number}")
+            while not changed.done():
+                statuses.add(sandbox.request("GET", "/apis/sandbox.example.com/v1/gauges").status)
+                assert sandbox.items("sandbox.example.com/v1", "Gauge") == []
+            changed.result()
+    assert 429 in statuses
 
 
 def test_a_refused_object_shows_the_message_of_the_api_server(sandbox: Sandbox) -> None:

@@ -49,7 +49,7 @@ def repository(project: Path) -> Path:
 def test_nothing_is_written_while_a_kind_has_no_class(repository: Path) -> None:
     told = invoke(repository, "migrate-from", "kopf", "--code", "handlers.py", code=2)
 
-    assert "gadgets has no class in api/: run `invoke gen-api --from-crd` for it first; nothing was written" in told
+    assert "api/ has no class of gadgets: run `invoke gen-api --from-crd` first; nothing was written" in told
     assert not (repository / "src/widgets_operator/controllers/website.py").exists()
 
 
@@ -57,7 +57,7 @@ def test_a_dry_run_shows_the_handlers_the_files_and_the_kinds_without_a_class(re
     told = invoke(repository, "migrate-from", "kopf", "--code", "handlers.py", "--dry-run")
 
     assert "handlers.py:4: on.create of websites, create -> reconcile\n" in told
-    assert "gadgets has no class in api/" in told
+    assert "api/ has no class of gadgets" in told
     assert "+++ b/src/widgets_operator/controllers/website.py" in told
     assert not (repository / "src/widgets_operator/controllers/website.py").exists()
 

@@ -139,6 +139,8 @@ def watch_and_interrupt(terminal: Terminal, command: str) -> None:
         code = process.wait(STOP_SECONDS)
         assert (code, "stopped" in log.read_text("utf-8")) == (0, True), log.read_text("utf-8")
         assert time.monotonic() - began < STOP_SECONDS
+        if "--sandbox" in arguments:  # as with --reload, which reads the kubeconfig of the sandbox from a variable
+            assert "of context 'sandbox' of " in log.read_text("utf-8")
 
 
 def until(holds: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
@@ -209,7 +211,7 @@ RULES = (
     Rule(r"make (check|test|test-all|lint)", target_and_task_exist, "they are what runs this test"),
     Rule(r"make docs", target_and_task_exist, "tests/template/test_website.py builds the site"),
     Rule(
-        r"make (bench(-check|-core|-pipeline|-scheduler|-webhooks)?|soak)",
+        r"make (bench(-check|-core|-pipeline|-scale|-scheduler|-webhooks)?|soak)",
         target_and_task_exist,
         "they run for minutes",
     ),

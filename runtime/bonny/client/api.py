@@ -352,9 +352,10 @@ class Client:
                 await self.connection(renew=connection is self._connection, ends=ends)
                 continue
             if answer.status == 429:
-                # Jitter spreads the requests that were refused together.
+                # Jitter spreads the requests that were refused together. What is left of the time afterwards has to be
+                # enough for an answer: else the caller would hear of a timeout, and not that it was throttled.
                 wait = (retry_after(answer.headers) or THROTTLED_SECONDS) * (1 + 0.25 * random.random())
-                if time.monotonic() + wait < ends:
+                if time.monotonic() + wait + self._timeout / 10 < ends:
                     self.requests.throttled_seconds += wait
                     await asyncio.sleep(wait)
                     continue

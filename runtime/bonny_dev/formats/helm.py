@@ -39,6 +39,16 @@ IMAGE: Final = Expression(
 MARKS: Final = ("bonny-release-namespace", "bonny.invalid/image:0")
 OTHER_MARKS: Final = ("namespace-of-a-release", "x.invalid/another/image:1.2")
 
+# The objects of each part of a manifest, for a person who has only the chart.
+TEXTS: Final = {
+    "roles": "ClusterRoles that add the kinds to the roles view, edit and admin",
+    "network-policy": "a NetworkPolicy: the ports that the pods need, and no others",
+    "service": "a Service for the metrics",
+    "pdb": "a PodDisruptionBudget: one pod is evicted at a time; for several replicas",
+    "service-monitor": "a ServiceMonitor; needs the CRDs of prometheus-operator, and service.enable",
+    "alerts": "a PrometheusRule with alerts; needs the CRDs of prometheus-operator",
+    "dashboards": "a ConfigMap with a dashboard, as the sidecar of Grafana's chart finds it",
+}
 KEEP: Final = "helm.sh/resource-policy"
 
 Key: TypeAlias = tuple[str, str, str]
@@ -63,7 +73,12 @@ def charts(
     objects = _objects(operator, parts, exclude)
     marks = dict(zip(MARKS, (NAMESPACE, IMAGE), strict=True))
     values = [
-        ChartValue("image.repository", reference.repository, {"type": "string", "minLength": 1}, "The image."),
+        ChartValue(
+            "image.repository",
+            reference.repository,
+            {"type": "string", "minLength": 1},
+            "Repository of the image, without tag.",
+        ),
         ChartValue(
             "image.tag",
             "" if reference.tag == version else reference.tag,
@@ -164,8 +179,7 @@ def _flags(operator: Operator, parts: Collection[str], include: Collection[str],
         yield flag("crd.enable", "Install and upgrade the CRDs. False: the chart of the CRDs does.", default=True)
         yield flag("crd.keep", "Keep the CRDs, and with them all objects, at an uninstall.", default=True)
     for name in parts:
-        text = f"Install the part `{name}` of the manifest."
-        yield flag(f"{_camel(name)}.enable", text, default=PARTS[name] in on)
+        yield flag(f"{_camel(name)}.enable", f"Install {TEXTS[name]}.", default=PARTS[name] in on)
 
 
 def _values_of(operator: Operator, each: Resource) -> Iterable[ChartValue]:

@@ -16,12 +16,10 @@ from bonny.resource import Resource
 
 from ..install import kind_of, kinds_of
 from ..sandbox import SandboxError
-from ..sandbox.admin import Admin
 from ..sandbox.guard import Guard
 from ..testing import faults
 from ..testing.faults import CommitThenDrop, Drop, FaultProxy, Notify, ProxiedRequest
 from .external import External
-from .kept import KeptAdmin
 from .life import POLL_SECONDS, REST_SECONDS, Broken, Life, Reference, Setup, chapters_of, counted, forms_of, more_often
 from .objects import Objects
 from .orders import Turn, writers_of
@@ -67,26 +65,17 @@ def staged(setup: Setup) -> Iterator[Stage]:
         guard = stack.enter_context(Guard(setup.sandbox.folder / f"stage-{secrets.token_hex(4)}"))
         process = Process(setup, guard, kubeconfig=proxy.kubeconfig, service=outside.url if outside else "")
         stack.callback(process.close)
-        admin = KeptAdmin(setup.sandbox)
-        stack.callback(admin.close)
-        yield Stage(setup, proxy, process, Traffic(proxy, outside), admin=admin, service=service)
+        yield Stage(setup, proxy, process, Traffic(proxy, outside), service=service)
 
 
 class Stage:
     """See the module."""
 
     def __init__(
-        self,
-        setup: Setup,
-        proxy: FaultProxy,
-        process: Process,
-        traffic: Traffic,
-        *,
-        admin: Admin,
-        service: External | None,
+        self, setup: Setup, proxy: FaultProxy, process: Process, traffic: Traffic, *, service: External | None
     ) -> None:
         self._setup, self._proxy, self._process, self._traffic = setup, proxy, process, traffic
-        self._sandbox = admin
+        self._sandbox = setup.sandbox
         self._objects = Objects(self._sandbox, traffic, service)
         self._world = World(proxy)
         self._shown = Shown()

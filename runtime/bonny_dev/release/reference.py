@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any, Final
 
 import yaml
 
 from bonny.resource import Resource
+
+from ..crd.builtin import builtin_schema, table
 
 HEAD: Final = "<!-- Written by `invoke api-docs` from the classes in api/ and the objects in samples/: edit those. -->"
 # Fields of every object, which the API server explains.
@@ -28,6 +31,9 @@ BOUNDS: Final = {
     "pattern": "matches {}",
     "format": "of the format {}",
 }
+# A type of Kubernetes with more rows is only named: a template of pods has more than a thousand.
+MOST_ROWS: Final = 12
+AS_KUBERNETES: Final = "as Kubernetes describes"
 IN_CODE: Final = ("pattern", "format")
 
 
@@ -85,16 +91,40 @@ def _facts(spec: Resource, version: Resource, api_version: str) -> Iterator[str]
 def _rows(schema: Resource, path: str, *, required: bool) -> Iterator[str]:
     """A row for a field, and for each field below it."""
     default = f"`{_cell(_json(schema['default']))}`" if "default" in schema else "required" if required else ""
-    rules = _rules(schema)
+    below = [*_rows_below(schema, path)]
+    is_large = len(below) > MOST_ROWS or any(AS_KUBERNETES in row for row in below)
+    named = _built_in(schema) if is_large else ""
+    rules = "; ".join(filter(None, (_rules(schema), named and f"{AS_KUBERNETES} `{named}`")))
     text = " ".join(filter(None, (_cell(_prose(schema.get("description", ""))), _cell(rules) and f"({_cell(rules)})")))
     yield f"| `{_cell(path)}` | {_type(schema)} | {default} | {text} |"
+    yield from () if named else below
+
+
+def _rows_below(schema: Resource, path: str) -> Iterator[str]:
     for name, inner in schema.get("properties", {}).items():
         yield from _rows(inner, f"{path}.{name}", required=name in schema.get("required", ()))
     for key, step in (("items", "[]"), ("additionalProperties", ".*")):
         inner = schema.get(key)
         if isinstance(inner, dict) and ("properties" in inner or "items" in inner or "description" in inner):
             head, *below = _rows(inner, f"{path}{step}", required=False)
-            yield from ([head, *below] if "description" in inner else below)
+            yield from ([head, *below] if "description" in inner or _built_in(inner) else below)
+
+
+def _built_in(schema: Resource) -> str:
+    """The name of the one built-in type that has these fields, such as `batch/v1 JobTemplateSpec`; else empty."""
+    fields = schema.get("properties")
+    names = [name for name, others in _built_in_fields().items() if others == fields] if fields else []
+    return names[0] if len(names) == 1 else ""
+
+
+@cache
+def _built_in_fields() -> dict[str, Resource]:
+    return {
+        f"{version} {name}": builtin_schema(version, name).get("properties", {})
+        for version, types in table().items()
+        if version
+        for name in types
+    }
 
 
 def _type(schema: Resource) -> str:

@@ -1,30 +1,32 @@
 """Admin: requests of a test or a demo to the API server, as its administrator.
 
-You need it to prepare and check objects around an operator under test. These calls block, are never retried and have
-all rights; an operator itself uses `bonny.client`, which is asynchronous and survives faults.
+You need it to prepare and check objects around an operator under test. These calls block, have all rights and are not
+retried, but for the 429 of a definition that was changed; an operator itself uses `bonny.client`, which is asynchronous
+and survives faults.
 """
 
 from __future__ import annotations
 
 import json
-import ssl
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from http.client import HTTPException, HTTPSConnection
+from collections.abc import Callable, Iterable, Mapping
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from bonny.resource import Resource, identify
 
+from .connections import Connections
 from .processes import SandboxError
 
 T = TypeVar("T")
 
 JSON: Final = "application/json"
+APPLY: Final = "application/apply-patch+yaml"
 REQUEST_SECONDS: Final = 30.0
-# Between an applied CustomResourceDefinition and its kind in discovery lie some tens of milliseconds, more under load.
+# Between an applied CustomResourceDefinition and its kind in discovery lie some tens of milliseconds, more under load;
+# after a change of it, the server answers 429 "storage is (re)initializing" for as long.
 DISCOVERY_SECONDS: Final = 10.0
 POLL_SECONDS: Final = 0.05
 FIELD_MANAGER: Final = "sandbox"
@@ -44,6 +46,9 @@ class Admin:
         self.url = url
         self.token = token
         self.ca_file = ca_file
+        self._connections = Connections()
+        self._kinds: dict[tuple[str, str], Resource] = {}
+        """Kinds in discovery, by version and kind."""
 
     def request(
         self,
@@ -64,7 +69,7 @@ class Admin:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {token or self.token}", "Accept": JSON, "Content-Type": content_type}
         try:
-            with self._connected(timeout) as connection:
+            with self._connections.to(urlsplit(self.url).netloc, ca_file=self.ca_file, timeout=timeout) as connection:
                 connection.request(method, path, data, headers)
                 response = connection.getresponse()
                 text = response.read().decode(errors="replace")
@@ -74,16 +79,6 @@ class Admin:
             return AdminAnswer(response.status, json.loads(text))
         except ValueError:
             return AdminAnswer(response.status, text)
-
-    @contextmanager
-    def _connected(self, timeout: float) -> Iterator[HTTPSConnection]:
-        """A connection for one request."""
-        with closing(self._new_connection(timeout)) as connection:
-            yield connection
-
-    def _new_connection(self, timeout: float) -> HTTPSConnection:
-        context = ssl.create_default_context(cafile=self.ca_file)
-        return HTTPSConnection(urlsplit(self.url).netloc, timeout=timeout, context=context)
 
     def apply(self, objects: Resource | Iterable[Resource]) -> list[Resource]:
         """Server-side apply, in the given order; returns the live objects. A resource may directly follow its CRD.
@@ -95,22 +90,19 @@ class Admin:
 
     def get(self, api_version: str, kind: str, name: str, *, namespace: str = "default") -> Resource | None:
         """The object, or None when there is none. `namespace` is ignored for cluster-scoped kinds."""
-        path = self.path_of(api_version, kind, namespace=namespace, name=name)
-        return self._body("GET", path, what=f"reading {kind} {name}", may_be_missing=True) or None
+        return self._of_kind("GET", api_version, kind, namespace=namespace, name=name, what="reading") or None
 
     def items(
         self, api_version: str, kind: str, *, namespace: str | None = None, label_selector: str = ""
     ) -> list[Resource]:
         """All objects of a kind: of one namespace, or (default) of all."""
         query = "?" + urlencode({"labelSelector": label_selector})
-        path = self.path_of(api_version, kind, namespace=namespace) + query
-        objects = self._body("GET", path, what=f"listing {kind}")["items"]
-        return [{"apiVersion": api_version, "kind": kind, **item} for item in objects]
+        found = self._of_kind("GET", api_version, kind, namespace=namespace, query=query, what="listing")
+        return [{"apiVersion": api_version, "kind": kind, **item} for item in found["items"]]
 
     def delete(self, api_version: str, kind: str, name: str, *, namespace: str = "default") -> Resource | None:
         """Delete the object; returns the server's answer, None when there was none."""
-        path = self.path_of(api_version, kind, namespace=namespace, name=name)
-        return self._body("DELETE", path, what=f"deleting {kind} {name}", may_be_missing=True) or None
+        return self._of_kind("DELETE", api_version, kind, namespace=namespace, name=name, what="deleting") or None
 
     @staticmethod
     def eventually(check: Callable[[], T], *, within_seconds: float = 10.0) -> T:
@@ -142,28 +134,50 @@ class Admin:
             "spec": {"expirationSeconds": expires_seconds},
         }
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
-        answer = self._body("POST", path, request, what=f"a token for ServiceAccount {namespace}/{name}")
+        answer = _accepted(self.request("POST", path, request), what=f"a token for ServiceAccount {namespace}/{name}")
         return str(answer["status"]["token"])
 
     def _apply_one(self, resource: Resource) -> Resource:
-        metadata = resource["metadata"]
-        namespace = metadata.get("namespace") or "default"
-        path = self.path_of(resource["apiVersion"], resource["kind"], namespace=namespace, name=metadata["name"])
-        query = f"?fieldManager={FIELD_MANAGER}&force=true"
-        return self._body("PATCH", path + query, resource, what=f"applying {identify(resource)}")
+        metadata, query = resource["metadata"], f"?fieldManager={FIELD_MANAGER}&force=true"
+        namespace, name = metadata.get("namespace") or "default", metadata["name"]
+        api_version, kind, what = resource["apiVersion"], resource["kind"], "applying"
+        return self._of_kind(
+            "PATCH", api_version, kind, resource, namespace=namespace, name=name, query=query, what=what
+        )
 
-    def _body(
-        self, method: str, path: str, body: Resource | None = None, *, what: str, may_be_missing: bool = False
+    def _of_kind(
+        self,
+        method: str,
+        api_version: str,
+        kind: str,
+        body: Resource | None = None,
+        *,
+        namespace: str | None,
+        name: str = "",
+        query: str = "",
+        what: str,
     ) -> Resource:
         """The decoded answer, empty for a missing object. Raises: `SandboxError` with the API server's own message."""
-        content_type = "application/apply-patch+yaml" if method == "PATCH" else JSON
-        status, answer = self.request(method, path, body, content_type=content_type)
-        if status == 404 and may_be_missing:
+        content_type = APPLY if method == "PATCH" else JSON
+        deadline = time.monotonic() + DISCOVERY_SECONDS
+        while True:
+            known = (api_version, kind) in self._kinds
+            path = self.path_of(api_version, kind, namespace=namespace, name=name)
+            answer = self.request(method, path + query, body, content_type=content_type)
+            if answer.status == 429 and time.monotonic() < deadline:
+                time.sleep(POLL_SECONDS)
+            elif known and answer.status == 404 and not _names_an_object(answer.body):
+                del self._kinds[api_version, kind]  # the definition was deleted; there may be another one
+            else:
+                break
+        if answer.status == 404 and name and method != "PATCH":
             return {}
-        if status >= 400:
-            message = answer.get("message", "") if isinstance(answer, Mapping) else answer
-            raise SandboxError(f"{what} was refused ({status}): {message}")
-        return dict(answer)
+        return _accepted(answer, what=f"{what} {identify(body)}" if body else f"{what} {kind} {name}".rstrip())
+
+    def _forget(self) -> None:
+        """Close idle connections and forget what the server said of its kinds."""
+        self._connections.close()
+        self._kinds.clear()
 
     def path_of(self, api_version: str, kind: str, *, namespace: str | None, name: str = "") -> str:
         """The path of an object, or of all of its kind. Raises: `SandboxError` for a kind that is not served."""
@@ -173,7 +187,9 @@ class Admin:
         return f"{root}{scope}/{resource['name']}" + (f"/{quote(name, safe='')}" if name else "")
 
     def _discovered(self, root: str, api_version: str, kind: str) -> Resource:
-        """The kind in discovery; read each time, since tests delete definitions and create them again."""
+        """The kind in discovery."""
+        if known := self._kinds.get((api_version, kind)):
+            return known
 
         def find() -> Resource | None:
             answer = self.request("GET", root)
@@ -181,8 +197,24 @@ class Admin:
             return next((each for each in resources if each["kind"] == kind and "/" not in each["name"]), None)
 
         try:
-            return self.eventually(find, within_seconds=DISCOVERY_SECONDS) or {}
+            found = self.eventually(find, within_seconds=DISCOVERY_SECONDS) or {}
         except AssertionError:
             raise SandboxError(
                 f"{self.url} serves no kind {kind} of {api_version}: apply its CustomResourceDefinition first"
             ) from None
+        self._kinds[api_version, kind] = found
+        return found
+
+
+def _names_an_object(body: Any) -> bool:
+    """Whether an answer with 404 says which object is missing. Without a name, the kind is not served."""
+    return isinstance(body, Mapping) and bool((body.get("details") or {}).get("name"))
+
+
+def _accepted(answer: AdminAnswer, *, what: str) -> Resource:
+    """The body of an answer. Raises: `SandboxError` with the API server's own message, for a refusal."""
+    status, body = answer
+    if status >= 400:
+        message = body.get("message", "") if isinstance(body, Mapping) else body
+        raise SandboxError(f"{what} was refused ({status}): {message}")
+    return dict(body)

@@ -44,7 +44,7 @@ def move_code(project: Project, options: Move) -> Port:
     print(*listing(module), sep="\n", flush=True)
     port = plan_controllers(project, module)
     if port.unknown:
-        advice = f"{', '.join(port.unknown)} has no class in api/: run `invoke gen-api --from-crd` for it first"
+        advice = f"api/ has no class of {', '.join(port.unknown)}: run `invoke gen-api --from-crd` first"
         if not options.dry_run:
             raise UsageError(f"{advice}; nothing was written")
         print(advice, flush=True)

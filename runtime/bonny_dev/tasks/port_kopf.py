@@ -24,12 +24,12 @@ class Port:
 
 
 def listing(module: Module) -> Iterator[str]:
-    """A line for each handler and each other use of kopf, with its counterpart."""
-    lines = [(use.line, f"{use.name} -> {use.counterpart}") for use in module.uses]
+    """A line for each handler, and after it one for each other use of kopf, with its counterpart."""
+    lines = [(use.line, 1, f"{use.name} -> {use.counterpart}") for use in module.uses]
     for each in module.handlers:
         kind = f" of {each.named}" if each.named else ""
-        lines.append((each.line, f"{each.decorator}{kind}, {each.function} -> {each.counterpart}"))
-    yield from (f"{module.path}:{line}: {text}" for line, text in sorted(lines))
+        lines.append((each.line, 0, f"{each.decorator}{kind}, {each.function} -> {each.counterpart}"))
+    yield from (f"{module.path}:{line}: {text}" for line, _, text in sorted(lines))
 
 
 def plan_controllers(project: Project, module: Module) -> Port:

@@ -34,7 +34,7 @@ from bonny.run.config import Config, namespaces_of
 from .. import files
 from ..console_log import SCHEDULER, WORKER, console
 from ..crd.definition import crds
-from ..install import chosen_cluster
+from ..install import chosen_cluster, with_context
 from ..manifest.rbac import Permission, needs
 from ..manifest.recorder import NOT_RECORDED, PermissionRecorder, record_permissions
 from ..sandbox import Sandbox
@@ -296,7 +296,7 @@ def cluster_of(options: LocalRun, config: Config) -> Iterator[Cluster]:
             print("controllers run, kubelets are simulated: a pod becomes Ready, and nothing runs in it")
         print(f"it is ready; in another terminal:\n{commands}", flush=True)
         with _reporting_ends(sandbox):
-            yield Kubeconfig(str(sandbox.kubeconfig))
+            yield with_context(Kubeconfig(str(sandbox.kubeconfig)))
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Kopf code: lists the handlers of an operator that is written with kopf, and the equivalent of each.
 
 You need it to plan a port. The module is read, never imported, so kopf need not be installed. Decorators that are
-reached in another way than by a name of kopf, such as `getattr(kopf.on, event)`, are not seen.
+reached in another way than by a name of kopf, such as `getattr(kopf.on, event)` or a helper in another file, are not
+seen.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ COUNTERPARTS: Final = {
     "subhandler": "after= of children, or stages",
     "on.subhandler": "after= of children, or stages",
 }
+OF_THE_PROCESS: Final = frozenset({"on.startup", "on.cleanup", "on.login", "on.probe"})
 # Other names of kopf that a handler uses.
 USES: Final = {
     "adopt": "owns and axn.register_descendant",
@@ -58,9 +60,20 @@ USES: Final = {
     "exception": "axn.failure_event; an error of a handler sends one itself",
     "TemporaryError": "Retry(after=...), or Wait",
     "PermanentError": "Terminal",
-    "AdmissionError": "raise ValueError in an Admission",
+    "AdmissionError": "raise Denied in an Admission",
     "register": "after= of children, or stages",
     "execute": "after= of children, or stages",
+    "remove_owner_reference": "omit_owner_ref=True of a child leaves the reference out",
+    "build_owner_reference": "axn.register_descendant, which sets it",
+    "configure": "BONNY_LOG_LEVEL and BONNY_LOG_FORMAT",
+    "OperatorRegistry": "none: controllers are discovered",
+    "WebhookServer": "none: the operator serves its webhooks, and makes their certificate",
+    "WebhookAutoServer": "none: the operator serves its webhooks, and makes their certificate",
+    "AnnotationsDiffBaseStorage": "none: no state is stored in objects",
+    "AnnotationsProgressStorage": "none: no state is stored in objects",
+    "StatusDiffBaseStorage": "none: no state is stored in objects",
+    "StatusProgressStorage": "none: no state is stored in objects",
+    "spawn_tasks": "python -m <package>",
     "run": "python -m <package>",
     "operator": "python -m <package>",
 }
@@ -72,6 +85,39 @@ PARAMETERS: Final = {
     "new": "axn.spec",
     "diff": "none: the desired state is compared with the cluster",
     "retry": "axn.tries",
+    "started": "none: keep a time in the status",
+    "runtime": "none: keep a time in the status",
+    "stopped": "none: a handler returns, and runs again after axn.requeue_after",
+    "param": "attributes of the controller",
+    "settings": "options of the controller and variables: docs/configuration.md of the template",
+    "warnings": "review.warn of an Admission",
+    "dryrun": "review.dry_run of an Admission",
+    "userinfo": "review.user of an Admission",
+}
+# Options of a decorator that choose when it runs, or the tries after an error. The others name or describe the handler.
+FILTER: Final = "none: the handler runs for each object and change, so write the condition into it"
+ONE_TIMEOUT: Final = "timeout of the controller, for one run"
+OPTIONS: Final = {
+    "labels": "label_selector of the kind, or a condition in the handler",
+    "annotations": FILTER,
+    "when": FILTER,
+    "field": FILTER,
+    "value": FILTER,
+    "old": "none: the cluster has no previous value",
+    "new": FILTER,
+    "operations": "operations of the Admission",
+    "subresource": "none: an Admission reviews the object",
+    "ignore_failures": "failure_policy of the Admission",
+    "deleted": "none: an object under deletion is only given to finalize",
+    "optional": "none: each object of a controller with finalize has the finalizer",
+    "idle": "none: axn.requeue_after counts from the run before",
+    "sharp": "none: axn.requeue_after counts from the end of a run",
+    "initial_delay": "none: the first run follows the creation at once",
+    "backoff": "none: waits between tries grow from 0.2 s to 300 s",
+    "retries": "axn.tries, and raise Terminal",
+    "timeout": ONE_TIMEOUT,
+    "errors": "raise Terminal where no further try is wanted",
+    "cancellation_timeout": ONE_TIMEOUT,
 }
 
 
@@ -168,19 +214,26 @@ def _member(node: ast.expr, names: dict[str, str]) -> str:
 
 def _handlers(tree: ast.Module, names: dict[str, str]) -> Iterator[Handler]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            for member, call in _decorators(node, names):
-                group, version, resource = _resource(call)
-                yield Handler(
-                    line=call.lineno,
-                    function=node.name,
-                    decorator=member,
-                    group=group,
-                    version=version,
-                    resource=resource,
-                    is_async=isinstance(node, ast.AsyncFunctionDef),
-                    interval=_interval(call),
-                )
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                for member, call in _decorators(node, names):
+                    yield _handler(member, call, node.name, is_async=isinstance(node, ast.AsyncFunctionDef))
+            case ast.Call(func=ast.Call() as call, args=[function]) if member := _decorator(call, names):
+                yield _handler(member, call, ast.unparse(function))  # @ is not the only way to decorate
+
+
+def _handler(member: str, call: ast.Call, function: str, *, is_async: bool = False) -> Handler:
+    group, version, resource = _resource(call)
+    return Handler(
+        line=call.lineno,
+        function=function,
+        decorator=member,
+        group=group,
+        version=version,
+        resource=resource,
+        is_async=is_async,
+        interval=_interval(call),
+    )
 
 
 def _resource(call: ast.Call) -> tuple[str, str, str]:
@@ -229,16 +282,31 @@ def _uses(tree: ast.Module, names: dict[str, str]) -> Iterator[Use]:
         match node:
             case ast.Attribute() | ast.Name() if (member := _member(node, names)) in USES:
                 yield Use(node.lineno, f"kopf.{member}", USES[member])
+            case ast.Call() if member := _decorator(node, names):
+                # Handlers of the process have no objects; the options of `on.field` itself are part of its own line.
+                own = {"on.field": {"field", "old", "new"}}.get(member, set[str]())
+                for option in node.keywords if member not in OF_THE_PROCESS else ():
+                    if option.arg in OPTIONS and option.arg not in own:
+                        yield Use(option.value.lineno, f"the option {option.arg} of {member}", OPTIONS[option.arg])
             case ast.FunctionDef() | ast.AsyncFunctionDef() if any(_decorators(node, names)):
                 for each in (*node.args.args, *node.args.kwonlyargs):
                     if each.arg in PARAMETERS:
-                        yield Use(each.lineno, f"the parameter {each.arg}", PARAMETERS[each.arg])
+                        mutates = each.arg == "patch" and any(
+                            name == "on.mutate" for name, _ in _decorators(node, names)
+                        )
+                        counterpart = "review.spec and review.resource, in default" if mutates else PARAMETERS[each.arg]
+                        yield Use(each.lineno, f"the parameter {each.arg}", counterpart)
 
 
 def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef, names: dict[str, str]) -> Iterator[tuple[str, ast.Call]]:
     """The decorators of kopf on a function, each as a call."""
     for decorator in node.decorator_list:
         call = decorator if isinstance(decorator, ast.Call) else ast.Call(decorator, [], [], lineno=decorator.lineno)
-        member = _member(call.func, names)
-        if member in COUNTERPARTS or member.startswith("on."):
+        if member := _decorator(call, names):
             yield member, call
+
+
+def _decorator(call: ast.Call, names: dict[str, str]) -> str:
+    """The decorator of kopf that is called; empty if it is another function."""
+    member = _member(call.func, names)
+    return member if member in COUNTERPARTS or member.startswith("on.") else ""

@@ -14,7 +14,7 @@ from bonny import Deploy, Operator
 from bonny.errors import OptionError, UsageError
 from bonny.resource import Resource
 from bonny_dev.formats.folder import Folder
-from bonny_dev.formats.helm import IMAGE, charts
+from bonny_dev.formats.helm import IMAGE, TEXTS, charts
 from bonny_dev.formats.values import lacking
 from bonny_dev.formats.version import semantic
 from bonny_dev.manifest.bundle import documents
@@ -78,6 +78,10 @@ def by_name(objects: list[Resource]) -> dict[str, Resource]:
     keys = [(each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"]) for each in objects]
     assert len(set(keys)) == len(keys)
     return {str(key): bare(each) for key, each in zip(keys, objects, strict=True)}
+
+
+def test_each_part_of_a_manifest_has_a_text_for_a_person_who_has_only_the_chart() -> None:
+    assert [*TEXTS] == [*PARTS]
 
 
 @pytest.mark.parametrize(

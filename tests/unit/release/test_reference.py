@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bonny.resource import Resource
+from bonny_dev.crd.builtin import builtin_schema
 from bonny_dev.release.reference import page
 
 SAMPLE = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "one"}, "spec": {"size": 3}}
@@ -39,6 +40,25 @@ def test_the_page_names_kind_version_and_an_example() -> None:
     assert "- objects are stored in this version\n" in text
     assert "\n### spec of Widget v1\n\nWhat is wanted.\n" in text
     assert "Example:\n\n```yaml\napiVersion: example.com/v1\nkind: Widget\n" in text
+
+
+def test_a_large_type_of_kubernetes_is_named_and_a_small_one_has_its_rows() -> None:
+    """Regression: a template of a Job had more than a thousand rows."""
+    job = {**builtin_schema("batch/v1", "JobTemplateSpec"), "description": "The Job."}
+    containers = {"type": "array", "items": builtin_schema("v1", "Container")}
+    key = builtin_schema("v1", "SecretKeySelector")
+
+    found = rows({"properties": {"job": job, "containers": containers, "key": key}})
+
+    assert "| `spec.job` | object |  | The Job. (as Kubernetes describes `batch/v1 JobTemplateSpec`) |" in found
+    assert "| `spec.containers[]` | object |  | (as Kubernetes describes `v1 Container`) |" in found
+    assert [row.split("`")[1] for row in found if "spec.key" in row] == [
+        "spec.key",
+        "spec.key.key",
+        "spec.key.name",
+        "spec.key.optional",
+    ]
+    assert len(found) == 7
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from bonny.errors import UsageError
 from bonny_dev.tasks.port_kopf import listing
-from bonny_dev.ways_in.kopf_code import COUNTERPARTS, Handler, read_kopf
+from bonny_dev.ways_in.kopf_code import COUNTERPARTS, OPTIONS, PARAMETERS, USES, Handler, read_kopf
 
 
 def read(folder: Path, text: str) -> tuple[Handler, ...]:
@@ -95,6 +95,55 @@ def test_the_list_names_each_use_and_its_counterpart_in_the_order_of_the_file(tm
         "8: kopf.PermanentError -> Terminal",
         "9: on.strange of websites, other -> none: there is no equivalent",
     ]
+
+
+def lines_of(folder: Path, text: str) -> list[str]:
+    path = folder / "handlers.py"
+    path.write_text(text, "utf-8")
+    return [line.removeprefix(f"{path}:") for line in listing(read_kopf(path))]
+
+
+def test_options_that_choose_when_a_handler_runs_are_listed_below_it(tmp_path: Path) -> None:
+    """Regression: they were left out, so a filter or an interval was lost in the port."""
+    text = (
+        "import kopf\n"
+        "@kopf.timer('websites', interval=60, idle=5, labels={'a': kopf.PRESENT}, id='t')\n"
+        "def look(stopped, **_): ...\n"
+        "@kopf.on.field('websites', field='spec.mode', old='open', retries=3)\n"
+        "def mode(**_): ...\n"
+        "@kopf.on.login(retries=3)\n"
+        "def login(**_): ...\n"
+    )
+
+    assert [line.partition(" -> ")[0] for line in lines_of(tmp_path, text)] == [
+        "2: timer of websites, look",
+        "2: the option idle of timer",
+        "2: the option labels of timer",
+        "3: the parameter stopped",
+        "4: on.field of websites, mode",
+        "4: the option retries of on.field",
+        "6: on.login, login",
+    ]
+
+
+def test_a_decorator_that_is_called_on_a_function_is_listed_like_one_above_it(tmp_path: Path) -> None:
+    """Regression: `kopf.on.create(kind)(create)` was not seen."""
+    text = "import kopf\ndef create(**_): ...\nfor kind in ('a', 'b'):\n    kopf.on.create(kind)(create)\n"
+
+    assert lines_of(tmp_path, text) == ["4: on.create of kind, create -> reconcile"]
+
+
+def test_the_patch_of_a_mutating_handler_is_that_of_a_review(tmp_path: Path) -> None:
+    text = "import kopf\n@kopf.on.mutate('websites')\ndef width(patch, **_): ...\n"
+
+    assert lines_of(tmp_path, text)[1] == "3: the parameter patch -> review.spec and review.resource, in default"
+
+
+def test_every_option_parameter_and_name_of_kopf_that_is_listed_is_in_the_page() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "port-a-kopf-operator.md").read_text("utf-8")
+    rows = "".join(line for line in page.splitlines() if line.startswith("| "))
+    for name in {*OPTIONS, *PARAMETERS, *USES} - {"register", "execute", "operator", "spawn_tasks"}:
+        assert f"`{name}" in rows or f"{name}`" in rows or name.endswith(("Storage", "AutoServer")), name
 
 
 def test_every_decorator_of_kopf_has_a_row_in_the_page_and_here() -> None:
