@@ -198,8 +198,8 @@ def _checked_group(name: str, group: str) -> str:
 def _checked_watch(name: str, watch: object) -> str | tuple[str, ...] | NamespaceChoice:
     if watch in ("all", "namespace") or isinstance(watch, NamespaceChoice):
         return watch
-    names = [] if isinstance(watch, str) or not isinstance(watch, Iterable) else list(watch)
-    if not names or not all(isinstance(each, str) for each in names):
+    names = () if isinstance(watch, str) or not isinstance(watch, Iterable) else tuple(watch)
+    if {*map(type, names)} != {str}:
         refused = f"watch of operator {name} is {repr(watch)[:60]}"
         raise OptionError(f"{refused}: write 'all', 'namespace' for where it runs, or a list of namespaces")
     return tuple(check_dns_label(each, "namespace to watch") for each in dict.fromkeys(names))
