@@ -198,10 +198,11 @@ def _checked_group(name: str, group: str) -> str:
 def _checked_watch(name: str, watch: object) -> str | tuple[str, ...] | NamespaceChoice:
     if watch in ("all", "namespace") or isinstance(watch, NamespaceChoice):
         return watch
-    if not watch or isinstance(watch, str) or not isinstance(watch, Iterable):
+    names = () if isinstance(watch, str) or not isinstance(watch, Iterable) else tuple(watch)
+    if {*map(type, names)} != {str}:
         refused = f"watch of operator {name} is {repr(watch)[:60]}"
         raise OptionError(f"{refused}: write 'all', 'namespace' for where it runs, or a list of namespaces")
-    return tuple(check_dns_label(each, "namespace to watch") for each in dict.fromkeys(watch))
+    return tuple(check_dns_label(each, "namespace to watch") for each in dict.fromkeys(names))
 
 
 def _is_grace(seconds: object) -> bool:

@@ -26,6 +26,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -186,9 +187,18 @@ class Soak:
             for old in before:
                 self.leave(old)
             # The shared Lease ends by itself, after twice the duration.
-            self._work_for(15.0)
+            Sandbox.eventually(partial(self._is_held, shared=shares), within_seconds=REST_SECONDS)
+            self._work_for(2.0)
+
+    def _is_held(self, *, shared: bool) -> bool:
+        """Whether replicas that share, or one leader, hold the operator's own Lease."""
+        self.change()
+        lease = self._sandbox.get(*LEASE, NAME)
+        holder = "" if lease is None else str(lease["spec"].get("holderIdentity") or "")
+        return bool(holder) and holder.startswith("shared-") == shared
 
     def _work_for(self, seconds: float) -> None:
+        """Change objects for so long, about three times a second: a span of load, in which nothing is waited for."""
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
             self.change()

@@ -73,6 +73,13 @@ def test_a_selector_that_the_api_server_would_refuse_is_one_sentence(selector: s
         read({LABELED: selector}, "all")
 
 
+@pytest.mark.parametrize("watch", [(), 3, None, "team-a", ["a", 3], [["a"]], [None]])
+def test_a_watch_without_a_list_of_names_is_refused_in_one_sentence(watch: Any) -> None:
+    """Regression: a number in a list was a TypeError."""
+    with pytest.raises(OptionError, match=r"^watch of operator lamps is .*: write 'all', 'namespace' for "):
+        operator(watch)
+
+
 def test_a_selector_of_everything_and_a_watcher_that_cannot_follow_are_refused() -> None:
     class Everywhere(Watcher):
         operation = List("v1", "Secret")
