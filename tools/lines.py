@@ -18,7 +18,7 @@ from bonny_dev.lines import code_lines
 TEMPLATE: Final = Path(__file__).resolve().parent.parent
 # Of a repository rendered with the default answers. A raise is a commit of its own, whose decision record says what was
 # given up for it. The goals: 10,500 lines, 130 files, 0.75 MB, and 0.45 MB for the wheel of the developer tools.
-BUDGETS: Final = {"code lines": 10_099, "files": 123, "bytes": 750_000, "bytes of the wheel": 924_000}
+BUDGETS: Final = {"code lines": 10_099, "files": 123, "bytes": 750_000, "bytes of the wheel": 928_000}
 # From a watch line to the user's handler and back to the API: the modules that decide, so that they can be read in one
 # sitting. Not counted: the transport, pages of lists, the reading of a spec, Kubernetes events, logs and telemetry,
 # which each reconcile passes, too; credentials, proxies, leader election and metrics.
