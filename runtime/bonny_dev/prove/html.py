@@ -42,7 +42,7 @@ def page(report: Report) -> str:
 {f"<ul>{notes}</ul>" if notes else ""}
 {sections}
 <h2>Lives by fault</h2>
-<table><tr><th>fault</th><th>what happens in each life</th><th class="count">lives</th><th class="count">wrong</th></tr>
+<table><tr><th>fault</th><th>in each life</th><th class="count">lives</th><th class="count">wrong</th></tr>
 {"".join(_rows(report))}</table>
 </body>
 </html>
