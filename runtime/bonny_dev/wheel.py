@@ -109,10 +109,11 @@ def recorded(vendored: Path) -> dict[str, str]:
 
 def edited(vendored: Path, base: Mapping[str, bytes]) -> list[str]:
     """The files of `vendored` that are not as they were delivered, and added ones; `base` is that of its wheel."""
-    known = recorded(vendored)
+    known = {name: {digest(data)} for name, data in base.items()}
+    for name, found in recorded(vendored).items():
+        known.setdefault(name, set()).add(found)
     here = {name: digest(data) for name, data in contents(vendored).items()}
-    return [name for name, found in here.items()
-            if found != known.get(name) and (name not in base or found != digest(base[name]))]  # fmt: skip
+    return [name for name, found in here.items() if found not in known.get(name, ())]
 
 
 def pack(tools: Mapping[str, bytes], runtime: Mapping[str, bytes]) -> tuple[str, bytes]:

@@ -86,7 +86,10 @@ def test_p5_an_object_with_thousands_of_children_costs_neither_the_lease_nor_mem
         assert len(names(sandbox, namespace)) >= children
         assert most <= 140
         assert operator.lines("no longer leading") == operator.lines("the lease cannot be used") == []
-        (only,) = [line for line in operator.lines("reconciled") if line["object"] == f"{namespace}/large"]
+        # It is written after the status.
+        (only,) = sandbox.eventually(
+            lambda: [line for line in operator.lines("reconciled") if line["object"] == f"{namespace}/large"]
+        )
         assert only["action"] == "add"
         assert operator.stop()[0] == 0
 

@@ -62,6 +62,8 @@ def test_w1_a_watch_that_is_cut_in_the_middle_of_a_line_continues_where_it_was(s
     # No watch ends by itself here: the second one is there because the first was really cut.
     assert scene.proxy.count(watch_of_widgets, since=began) == 2
     assert scene.proxy.count(list_of_widgets, since=began) == 0, "resumed, not listed anew"
+    # A reconcile is logged after its child was made.
+    scene.sandbox.eventually(lambda: all(scene.handled(f"w{number}", action="add") for number in range(5)))
     assert [len(scene.handled(f"w{number}", action="add")) for number in range(5)] == [1] * 5
 
 

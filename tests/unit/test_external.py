@@ -166,7 +166,7 @@ async def test_a_sound_handler_survives_each_fault_at_each_call(monkeypatch: pyt
         (WritesDownFirst, "put('00000000-0000-4000-8000-000000000000', 2): it fails, and does nothing: after"),
         (
             GivesUp,
-            "made already: after the object was created, the conditions are {}, should be {'Ready': 'True'}",
+            "one's effect: after the object was created, the conditions are {}, should be {'Ready': 'True'}",
         ),
         (CreatesOnly, "the reconcile fails each time: Exists: 00000000"),
         (
