@@ -68,7 +68,7 @@ class Tunnel:
 
     async def close(self) -> None:
         """End the connection."""
-        await self._socket.close()
+        # Without a closing handshake, and complete on return. The socket's own `close` leaves TLS open for a while.
         await self._session.close()
 
     async def get(self, target: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
