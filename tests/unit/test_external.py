@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -218,3 +220,59 @@ async def test_calls_are_recorded_without_a_sweep() -> None:
     assert external.state == {"named": {"a": 1}, "numbered": {1: 2}}
     external.reset()
     assert (external.calls, external.state) == ([], {"named": {}, "numbered": {}})
+
+
+class Slowly:
+    """A system whose changes take a while, and one of whose methods hands on the work of another."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    async def put(self, name: str) -> None:
+        await asyncio.sleep(0)  # another call begins meanwhile
+        self.names.add(name)
+
+    async def look(self) -> bool:
+        return bool(self.names)
+
+    def handed_on(self, name: str) -> Any:
+        return self._put_now(name)
+
+    async def _put_now(self, name: str) -> None:
+        self.names.add(name)
+
+
+def names(system: Slowly) -> set[str]:
+    return set(system.names)
+
+
+async def test_the_change_of_a_call_is_its_own_where_another_one_begins_before_it_ends() -> None:
+    """Regression: the last call that had begun was taken for it, and the one that changed something for a read."""
+    external = testing.External(Slowly, state=names)
+    system = external()
+
+    await asyncio.gather(system.put("a"), system.look())
+
+    assert [(call.name, call.changes) for call in external.calls] == [("put", True), ("look", False)]
+
+
+async def test_a_method_that_hands_on_another_ones_work_has_ended_when_that_is_done() -> None:
+    """Regression: it counted as a read, since nothing had changed when it returned."""
+    external = testing.External(Slowly, state=names)
+
+    await external().handed_on("a")
+
+    assert [(call.name, call.changes) for call in external.calls] == [("handed_on", True)]
+
+
+async def test_a_fake_that_cannot_be_copied_is_refused_in_a_sentence() -> None:
+    class Locked:
+        def __init__(self) -> None:
+            self.lock = threading.Lock()
+
+        async def look(self) -> None: ...
+
+    with pytest.raises(
+        AssertionError, match=r"^the fake client cannot be copied \(.*lock.*\): keep only values in its"
+    ):
+        await testing.External(Locked)().look()

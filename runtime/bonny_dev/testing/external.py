@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -113,7 +113,7 @@ class External:
     @property
     def state(self) -> Any:
         """The state of the system now."""
-        return copy.deepcopy(self._state(self.fake))
+        return _copied(self._state(self.fake))
 
     def __call__(self, *_: Any, **__: Any) -> Client:
         """The client of this system, for any address and credentials."""
@@ -244,16 +244,16 @@ class External:
         if fault is CallFault.ERROR:
             raise self._error()
         system = self._before if fault is CallFault.OLD and self._before is not None else self.fake
-        method = getattr(system, name)
+        method = partial(getattr(system, name), *arguments, **options)
         if fault is CallFault.SLOW:
-            self._late.append(partial(method, *arguments, **options))
+            self._late.append(method)
             raise TimeoutError(f"{name}: no answer")
-        return Ongoing(method, fault, self.state, copy.deepcopy(self.fake))
+        return Ongoing(len(self.calls) - 1, method, fault, self.state, _copied(self.fake))
 
     def _ended(self, ongoing: Ongoing) -> None:
         """After a call was carried out. Raises: `Killed`, or the error of a lost answer."""
         if self.state != ongoing.before:
-            self.calls[-1] = replace(self.calls[-1], changes=True)
+            self.calls[ongoing.number] = replace(self.calls[ongoing.number], changes=True)
             self._before = ongoing.system
         if ongoing.fault is CallFault.KILLED_AFTER:
             self._dead = True
@@ -266,7 +266,12 @@ class External:
 class Ongoing:
     """A call that is carried out now."""
 
-    method: Callable[..., Any]
+    number: int
+    """Its place among the calls. Others may begin before it ends."""
+
+    method: Callable[[], Any]
+    """The method of the fake client, with its arguments."""
+
     fault: CallFault | None
     before: Any
     """The state before the call."""
@@ -294,19 +299,24 @@ class Client:
 
             async def call_async(*arguments: Any, **options: Any) -> Any:
                 ongoing = self._begin(name, arguments, options)
-                answer = await ongoing.method(*arguments, **options)
-                self._ended(ongoing)
-                return await ongoing.method(*arguments, **options) if ongoing.is_repeated else answer
+                return await self._finished(ongoing, ongoing.method())
 
             return call_async
 
         def call(*arguments: Any, **options: Any) -> Any:
             ongoing = self._begin(name, arguments, options)
-            answer = ongoing.method(*arguments, **options)
+            answer = ongoing.method()
+            if inspect.isawaitable(answer):  # a `def` that hands on the work of another method
+                return self._finished(ongoing, answer)
             self._ended(ongoing)
-            return ongoing.method(*arguments, **options) if ongoing.is_repeated else answer
+            return ongoing.method() if ongoing.is_repeated else answer
 
         return call
+
+    async def _finished(self, ongoing: Ongoing, running: Awaitable[Any]) -> Any:
+        answer = await running
+        self._ended(ongoing)
+        return await ongoing.method() if ongoing.is_repeated else answer
 
     async def __aenter__(self) -> Client:
         return self
@@ -334,6 +344,15 @@ def _plans(calls: list[Call]) -> Iterator[tuple[int, CallFault]]:
 def _changed(resource: Resource, spec: Mapping[str, Any]) -> Resource:
     metadata = {**resource["metadata"], "generation": resource["metadata"]["generation"] + 1}
     return {**resource, "metadata": metadata, "spec": {**resource.get("spec", {}), **spec}}
+
+
+def _copied(value: Any) -> Any:
+    try:
+        return copy.deepcopy(value)
+    except TypeError as error:
+        raise AssertionError(
+            f"the fake client cannot be copied ({error}): keep only values in its attributes"
+        ) from error
 
 
 def _cut(value: Any) -> str:
