@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from bonny_dev.sandbox import cache
+from tests.support.dockerfile import allocator_settings
 
 __all__ = [
     "BONNY",
@@ -90,8 +91,7 @@ def bonny(module: str, name: str = BONNY, *, folder: Path = ROOT) -> Contestant:
     """One of ours: a module of this repository, or of the copy in `folder`, run with the Python that runs the bench."""
     path = os.pathsep.join((str(folder / "runtime"), str(folder)))
     # Without PYTHONSAFEPATH the working directory would come before the copy.
-    image = {"MALLOC_MMAP_THRESHOLD_": "327680", "MALLOC_TRIM_THRESHOLD_": "1048576"}  # as the Dockerfile sets them
-    environment = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", "BONNY_HTTP_PORT": "0", **image}
+    environment = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", "BONNY_HTTP_PORT": "0", **allocator_settings()}
     return Contestant(name, (sys.executable, "-m", module), {**environment, "BENCH_LOOP": LOOPS.get(name, STOCK_LOOP)})
 
 

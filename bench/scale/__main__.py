@@ -1,6 +1,6 @@
 """Replicas that share the work beside one that has all of it, and 100,000 objects in one process.
 
-    make bench-scale                                     everything; about 45 minutes, on an idle machine
+    make bench-scale                                     everything; about 40 minutes, on an idle machine
     python -m bench.scale --quick                        does it work? some objects, one round, short waits
     python -m bench.scale --workload moves --rounds 5    one part
 

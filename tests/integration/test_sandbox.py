@@ -29,6 +29,7 @@ from bonny_dev.sandbox.snapshot import Snapshot
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"a": "1"}}
 MOST_CHANGES = 30
+NAMESPACES = ("default", "kube-public")
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 WAITING_OWNER = """
@@ -323,6 +324,15 @@ def test_requests_one_after_the_other_use_one_connection(sandbox: Sandbox, monke
         assert sandbox.get("v1", "ConfigMap", "nothing") is None
 
     assert len(made) == 1
+
+
+def test_requests_of_several_threads_have_connections_of_their_own(sandbox: Sandbox) -> None:
+    def look(number: int) -> set[str]:
+        answers = [sandbox.request("GET", f"/api/v1/namespaces/{name}") for name in (NAMESPACES[number % 2],) * 20]
+        return {answer.body["metadata"]["name"] for answer in answers}
+
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        assert list(pool.map(look, range(8))) == [{NAMESPACES[number % 2]} for number in range(8)]
 
 
 def test_a_definition_may_be_replaced_by_one_with_other_names(sandbox: Sandbox) -> None:

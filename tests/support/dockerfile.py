@@ -18,6 +18,14 @@ from typing import NamedTuple
 ABSOLUTE = re.compile(r"(?<![\w/.])/(build|dist|site)\b")
 
 
+TEMPLATE = Path(__file__).parents[2] / "<<cookiecutter.operator_slug>>" / "Dockerfile"
+
+
+def allocator_settings() -> dict[str, str]:
+    """The variables by which the image sets the C library's allocator: processes of tests and benchmarks have them."""
+    return dict(re.findall(r"(MALLOC_\w+)=(\d+)", TEMPLATE.read_text("utf-8")))
+
+
 class Step(NamedTuple):
     """One instruction: `Step("RUN", "pip wheel .")`."""
 

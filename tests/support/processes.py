@@ -17,6 +17,8 @@ from typing import Any
 from bonny_dev.sandbox import Sandbox
 from bonny_dev.sandbox.guard import Guard
 
+from .dockerfile import allocator_settings
+
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 HANDWRITTEN = Path(__file__).with_name("handwritten.py")
 FLOODED = Path(__file__).with_name("flooded.py")
@@ -52,8 +54,7 @@ class OperatorProcess:
                 "BONNY_LOG_LEVEL": "debug",
                 "PYTHONPATH": os.pathsep.join((str(RUNTIME), str(RUNTIME.parent))),
                 "PYTHONUNBUFFERED": "1",
-                "MALLOC_MMAP_THRESHOLD_": "327680",  # as the image sets them
-                "MALLOC_TRIM_THRESHOLD_": "1048576",
+                **allocator_settings(),
                 **(settings or {}),
             },
         )

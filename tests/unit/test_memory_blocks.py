@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-DOCKERFILE = Path(__file__).parents[2] / "<<cookiecutter.operator_slug>>" / "Dockerfile"
+from tests.support.dockerfile import allocator_settings
+
 READS = 500
 # `recv` takes and shrinks a block as the reads of asyncio's TLS do; a call of the system shows as a page fault.
 SCRIPT = f"""
@@ -31,7 +30,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have no such variables")
 def test_a_read_of_tls_takes_no_memory_from_the_system() -> None:
     """Regression: each read cost 25 us instead of 2, a tenth of the time of a busy operator."""
-    settings = dict(re.findall(r"(MALLOC_\w+)=(\d+)", DOCKERFILE.read_text("utf-8")))
+    settings = allocator_settings()
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], env={**os.environ, **settings}, capture_output=True, text=True, check=True
     )

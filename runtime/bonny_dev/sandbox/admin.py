@@ -174,7 +174,7 @@ class Admin:
             return {}
         return _accepted(answer, what=f"{what} {identify(body)}" if body else f"{what} {kind} {name}".rstrip())
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Close idle connections and forget the kinds of discovery."""
         self._connections.close()
         self._kinds.clear()

@@ -9,7 +9,7 @@ import select
 import ssl
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPSConnection
 from pathlib import Path
 
@@ -41,11 +41,7 @@ class Connections:
 
     def _taken(self, host: str) -> HTTPSConnection | None:
         """One of `host` that the server did not close, and that has no part of an answer left."""
-        while self._idle:
-            try:
-                connection = self._idle.pop()
-            except IndexError:  # another thread took it
-                break
+        for connection in _popped(self._idle):
             if f"{connection.host}:{connection.port}" == host and _is_open(connection):
                 return connection
             connection.close()
@@ -65,6 +61,12 @@ def _is_open(connection: HTTPSConnection) -> bool:
     return not poll.poll(0)
 
 
+def _popped(idle: list[HTTPSConnection]) -> Iterator[HTTPSConnection]:
+    with suppress(IndexError):  # none is left: another thread may have taken the last one
+        while True:
+            yield idle.pop()
+
+
 def _close(idle: list[HTTPSConnection]) -> None:
-    while idle:
-        idle.pop().close()
+    for connection in _popped(idle):
+        connection.close()

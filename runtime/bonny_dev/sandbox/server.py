@@ -119,7 +119,7 @@ class Sandbox(Admin):
     def stop(self) -> None:
         """Kill the servers and remove the folder. Calling it again, or in a forked child, does nothing."""
         if self._guard is not None and self._owner == os.getpid():
-            self._forget()
+            self.forget()
             self._guard.close()
             self._guard = self._workloads = None
 
@@ -171,7 +171,7 @@ class Sandbox(Admin):
             raise SandboxError("start the sandbox before you reset it")
         if self._workloads is not None:
             raise SandboxError("controllers remember the objects of the sandbox: call stop_workloads() before reset()")
-        self._forget()
+        self.forget()
         for crd in self._snapshot.restore():
             group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
             for version in crd["spec"]["versions"]:
