@@ -1,8 +1,8 @@
-"""CPU time of a poll, by which a test waits: `sandbox.get` of an object that is not there.
+"""CPU time of a poll in a test: `sandbox.get` of an object that does not exist.
 
     python -m bench.polls
 
-`anew` is without what the sandbox keeps: a new connection, and a look at discovery. In milliseconds for each poll.
+`kept` uses the connection and the discovery of the request before, `anew` neither. In milliseconds for each poll.
 """
 
 from __future__ import annotations
