@@ -2,7 +2,7 @@
 
     python -m bench.polls
 
-`kept` uses the connection and the discovery of the request before, `anew` neither. In milliseconds for each poll.
+`kept` uses the connection and the discovery of the request before, `new` neither. In milliseconds for each poll.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from bonny_dev.sandbox import Sandbox
 POLLS: Final = 300
 
 
-def measured(sandbox: Sandbox, *, anew: bool) -> tuple[float, float]:
+def measured(sandbox: Sandbox, *, new: bool) -> tuple[float, float]:
     """Milliseconds of CPU for each poll: of this process, and of the API server."""
     server = next(each.pid for each in sandbox.servers if each.name == "kube-apiserver")
     before = time.process_time(), fine_cpu_seconds(server)
     for _ in range(POLLS):
-        if anew:
+        if new:
             sandbox.forget()
         sandbox.get("v1", "ConfigMap", "none")
     after = time.process_time(), fine_cpu_seconds(server)
@@ -31,8 +31,8 @@ def measured(sandbox: Sandbox, *, anew: bool) -> tuple[float, float]:
 
 def main() -> None:
     with Sandbox() as sandbox:
-        for name, anew in (("kept", False), ("anew", True)):
-            ours, theirs = measured(sandbox, anew=anew)
+        for name, new in (("kept", False), ("new", True)):
+            ours, theirs = measured(sandbox, new=new)
             print(f"{name}: {ours:.1f} ms in the test, {theirs:.1f} ms in the API server")
 
 
