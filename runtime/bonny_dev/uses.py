@@ -50,18 +50,22 @@ def labels_for(selector: str) -> dict[str, str]:
 
 def imports(folder: Path) -> Iterator[tuple[str, Path]]:
     """Each extra that a module below `folder` imports, and the module."""
+    table = listed_extras(sources())
     for path in sorted(folder.rglob("*.py")):
         packages = _packages(path)
-        for name, each in listed_extras(sources()).items():
+        for name, each in table.items():
             if packages & {f"bonny.{part}" for part in each.get("folders", ())[:1]}:
                 yield name, path
 
 
 def absent_import(root: Path) -> MissingExtra | None:
     """The error of a module in src/ or tests/ that imports an extra which the repository at `root` does not carry."""
-    table, vendored = listed_extras(sources()), root / "vendor" / "bonny"
+    vendored = root / "vendor" / "bonny"
+    if not vendored.is_dir():  # the template's own repository
+        return None
+    table = listed_extras(sources())
     for name, path in (each for folder in ("src", "tests") for each in imports(root / folder)):
-        if vendored.is_dir() and not all((vendored / part).is_dir() for part in table[name]["folders"]):
+        if not all((vendored / part).is_dir() for part in table[name]["folders"]):
             return MissingExtra(path.relative_to(root).as_posix(), name)
     return None
 
