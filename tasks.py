@@ -5,6 +5,8 @@ import os
 import random
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -43,16 +45,28 @@ def fetch(c: Context, workloads: bool = False) -> None:
 @task
 def lint(c: Context) -> None:
     """Check style, types, the direction of imports, the line budgets and the wording of texts."""
-    types = cast("Promise", c.run("mypy", echo=True, asynchronous=True))  # it takes longest, on one core
+    with types_checked(c):
+        check_texts(c)
+
+
+@contextmanager
+def types_checked(c: Context) -> Iterator[None]:
+    """Check types meanwhile: it takes longest, on one core."""
+    types = cast("Promise", c.run("mypy", echo=True, asynchronous=True))
     try:
-        c.run(f"ruff check {PYTHON_FILES}", echo=True)
-        c.run(f"ruff format --check {PYTHON_FILES}", echo=True)
-        c.run("lint-imports", echo=True)
-        c.run("python tools/lines.py", echo=True)
-        c.run("python tools/handler_asserts.py", echo=True)
-        c.run("python tools/words.py", echo=True)
+        yield
     finally:
         print(types.join().stdout, end="")
+
+
+def check_texts(c: Context) -> None:
+    """All of `lint` but types."""
+    c.run(f"ruff check {PYTHON_FILES}", echo=True)
+    c.run(f"ruff format --check {PYTHON_FILES}", echo=True)
+    c.run("lint-imports", echo=True)
+    c.run("python tools/lines.py", echo=True)
+    c.run("python tools/handler_asserts.py", echo=True)
+    c.run("python tools/words.py", echo=True)
 
 
 @task
@@ -91,10 +105,12 @@ def faults(c: Context) -> None:
     spread(c, "tests/faults -m 'not slow'")
 
 
-@task(pre=[lint, fetch])
+@task(pre=[fetch])
 def test(c: Context) -> None:
-    """Everything that CI runs: lint, then all tests but the slow ones, side by side."""
-    spread(c, "-m 'not slow'")
+    """Everything that CI runs: lint, whose types are checked beside the tests, and all tests but the slow ones."""
+    with types_checked(c):
+        check_texts(c)
+        spread(c, "-m 'not slow'")
 
 
 @task(pre=[lint, call(fetch, workloads=True)])

@@ -13,7 +13,7 @@ from bench.scale.__main__ import SUITE
 # Growth needs more objects than a quick run has.
 NOT_MEASURED = {"exponent of exec to last call s", "exponent of CPU s"}
 # They start most processes.
-LONG = ("cpu", "received", "leases", "throughput")
+LONG = ("cpu", "received", "leases", "moves", "throughput")
 
 
 @pytest.mark.parametrize(

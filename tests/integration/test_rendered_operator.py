@@ -276,6 +276,7 @@ def test_without_its_role_it_names_the_missing_rule_and_goes_on_when_it_is_grant
     assert operator.process.poll() is None
 
 
+@pytest.mark.slow  # tests/template/test_rendered_project does it with more kinds
 def test_the_rendered_tests_and_checks_are_green_with_these_kinds(project: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(project, tmp_path / SLUG, symlinks=True))
     (copy / ".venv").unlink() if (copy / ".venv").is_symlink() else shutil.rmtree(copy / ".venv")

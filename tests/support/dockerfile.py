@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.baking import uv
+
 # Where the stage of the rendered Dockerfile works.
 ABSOLUTE = re.compile(r"(?<![\w/.])/(build|dist|site)\b")
 
@@ -55,7 +57,7 @@ def sent(project: Path) -> set[str]:
 def build(project: Path, folder: Path) -> Path:
     """Carry out the first stage below `folder`, with the tests' Python as `python`; returns its /site."""
     tools = folder / "python"
-    subprocess.run([sys.executable, "-m", "venv", str(tools)], check=True)
+    uv(folder, "venv", "--quiet", "--seed", "--python", sys.executable, str(tools))
     environment = {**os.environ, "PATH": f"{tools}/bin:{os.environ['PATH']}", "PYTHONPATH": ""}
     (at := folder / "build").mkdir()
 

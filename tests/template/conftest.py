@@ -24,7 +24,11 @@ What must be shown of a template, and where it is shown:
 from __future__ import annotations
 
 import compileall
+import fcntl
+import os
 import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -100,18 +104,40 @@ def baked_sets() -> dict[str, Path]:
 
 
 def project_of(name: str, baked_sets: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project rendered from one of the answer sets, rendered once."""
-    if name not in baked_sets:
-        baked = bake(tmp_path_factory.mktemp(name) / "bake", ANSWER_SETS[name])
+    """The project rendered from one of the answer sets, rendered once for all workers."""
+
+    def render(folder: Path) -> None:
+        baked = bake(folder / "bake", ANSWER_SETS[name])
         assert baked.code == 0, baked.said
-        baked_sets[name] = baked.project
+
+    if name not in baked_sets:
+        folder = once(of_all_workers(tmp_path_factory) / "baked" / name, render)
+        baked_sets[name] = min(folder.glob("bake/out/*"))  # its compiled runtime lies beside it
     return baked_sets[name]
+
+
+def of_all_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of this run of the tests."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+def once(folder: Path, fill: Callable[[Path], object]) -> Path:
+    """`folder`, which the first worker that needs it fills, while others wait."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "done").exists():
+            fill(folder)
+            (folder / "done").touch()
+    return folder
 
 
 @pytest.fixture(scope="session")
 def judges(tmp_path_factory: pytest.TempPathFactory) -> Judges:
     """Programs of others that say whether what was rendered is right."""
-    return appoint(tmp_path_factory.mktemp("judges") / "env")
+    folder = once(of_all_workers(tmp_path_factory) / "judges", lambda folder: appoint(folder / "env"))
+    return Judges(folder=folder / "env")
 
 
 @pytest.fixture(scope="session", params=sorted(ANSWER_SETS))
@@ -173,9 +199,11 @@ def with_gadget(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def copied(project: Path, folder: Path) -> Path:
     """A copy of `project` in `folder`, with a runtime that is compiled once."""
     copy = Path(shutil.copytree(project, folder / project.name, ignore=shutil.ignore_patterns("vendor")))
-    compiled = project.with_name(f"{project.name}.vendor")
-    if not compiled.is_dir():
-        shutil.copytree(project / "vendor", compiled)
-        compileall.compile_dir(compiled / "bonny", quiet=2)
-    shutil.copytree(compiled, copy / "vendor")
+    compiled = once(project.with_name(f"{project.name}.compiled"), partial(compile_runtime, project))
+    shutil.copytree(compiled / "vendor", copy / "vendor")
     return copy
+
+
+def compile_runtime(project: Path, folder: Path) -> None:
+    shutil.copytree(project / "vendor", folder / "vendor")
+    compileall.compile_dir(folder / "vendor" / "bonny", quiet=2)

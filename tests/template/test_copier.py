@@ -110,6 +110,7 @@ def test_copier_refuses_the_same_answers_and_takes_the_same(programs: Path, tmp_
     assert [case for case, text in zip(ACCEPTED, told[len(refused) :], strict=True) if text] == []
 
 
+@pytest.mark.slow  # cruft, in test_cruft, updates in the same way
 def test_an_update_keeps_edits_and_leaves_vendor_to_update_runtime(
     programs: Path, template: Path, tmp_path: Path
 ) -> None:

@@ -129,6 +129,7 @@ class Reader:
         self._guard.close()
 
 
+@pytest.mark.slow  # test_gen_scheduler has the same parts, one by one
 @pytest.mark.server
 def test_who_follows_the_page_has_a_scheduler_at_work(tmp_path: Path) -> None:
     find_or_build()  # before a clock runs: on a fresh machine that takes minutes
