@@ -205,9 +205,20 @@ def test_no_package_that_the_operator_needs_can_be_the_name_of_one() -> None:
     assert {"bonny", "bonny_dev"} <= taken
 
 
-@pytest.mark.parametrize(("name", "text"), ACCEPTED)
-def test_a_strange_answer_gives_a_valid_project(name: str, text: str, tmp_path: Path) -> None:
-    baked = bake(tmp_path / "bake", {name: text})
+def together(answers: list[tuple[str, str]]) -> list[dict[str, str]]:
+    """The answers in as few renderings as questions allow: one answer of each."""
+    rows: list[dict[str, str]] = []
+    for name, text in answers:
+        row = next((each for each in rows if name not in each), None)
+        if row is None:
+            rows.append(row := {})
+        row[name] = text
+    return rows
+
+
+@pytest.mark.parametrize("answers", together(ACCEPTED))
+def test_strange_answers_give_a_valid_project(answers: dict[str, str], tmp_path: Path) -> None:
+    baked = bake(tmp_path / "bake", answers)
 
     assert baked.code == 0, baked.said
     table = tomllib.loads((baked.project / "pyproject.toml").read_text(encoding="utf-8"))
@@ -217,7 +228,8 @@ def test_a_strange_answer_gives_a_valid_project(name: str, text: str, tmp_path: 
         "operator_slug": table["project"]["name"],
         "image_repository": table["tool"]["bonny"]["image"],
     }
-    assert values.get(name, text) == text
+    for name, text in answers.items():
+        assert values.get(name, text) == text
 
 
 @pytest.mark.parametrize(
