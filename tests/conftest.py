@@ -26,9 +26,10 @@ Start = Callable[..., OperatorProcess]
 # Everything in these folders needs etcd and kube-apiserver.
 SERVER_FOLDERS = ("conformance", "integration", "faults")
 LAST_LINES = 60
-# With `pytest -n`, files go to workers in this order: by folder, and what takes longest first, so that no worker ends
-# with a long file while the others wait. Unit tests fill the gaps.
-FOLDERS = ("template", "faults", "integration", "conformance", "unit", "soak")
+# With `pytest -n`, files go to workers in this order: what takes longest first, then all folders mixed, because some
+# need CPU and others wait. Each folder is spread over such a part of the run, so that no worker ends with a long file
+# while the others have nothing left.
+SPREAD = {"template": 0.6, "faults": 0.8, "integration": 0.8, "conformance": 0.8, "unit": 1.0, "soak": 1.0}
 LONGEST = (
     "template/test_rendered_project.py",
     "template/test_readme.py",
@@ -88,7 +89,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if _path(item).parts[0] in SERVER_FOLDERS:
             item.add_marker("server")
     if hasattr(config, "workerinput"):
-        items.sort(key=_rank)
+        ranks = _ranks(list(dict.fromkeys(map(_path, items))))
+        items.sort(key=lambda item: ranks[_path(item)])
 
 
 def pytest_collection() -> None:
@@ -105,10 +107,15 @@ def _path(item: pytest.Item) -> Path:
     return item.path.relative_to(Path(__file__).parent)
 
 
-def _rank(item: pytest.Item) -> tuple[int, int]:
-    path = _path(item)
-    name = path.as_posix()
-    return (LONGEST.index(name) if name in LONGEST else len(LONGEST)), FOLDERS.index(path.parts[0])
+def _ranks(files: list[Path]) -> dict[Path, tuple[float, str]]:
+    """The place of each file among all."""
+    ranks: dict[Path, tuple[float, str]] = {}
+    for folder, part in SPREAD.items():
+        here = [path for path in files if path.parts[0] == folder]
+        ranks |= {path: (part * number / len(here), path.as_posix()) for number, path in enumerate(here)}
+    return ranks | {
+        path: (LONGEST.index(name) - len(LONGEST), name) for path in files if (name := path.as_posix()) in LONGEST
+    }
 
 
 @pytest.fixture(autouse=True)

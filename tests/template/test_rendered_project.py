@@ -18,6 +18,11 @@ from tests.support.baking import checksums, installed, invoke, uv
 from tests.support.generating import changes, run_task, state
 from tests.template.conftest import GENERATED
 
+# The two differ in names, texts and CI files. Both are linted and run their unit tests in `make test`.
+DEFAULT_FIRST = pytest.mark.parametrize(
+    "to_install", ["default", pytest.param("fullest", marks=pytest.mark.slow)], indirect=True
+)
+
 
 def test_lint_and_types_of_a_fresh_project_are_green(fresh: Path) -> None:
     done = invoke(fresh, "lint")
@@ -60,6 +65,7 @@ def test_type_checkers_know_the_defaults_of_a_generated_spec(furnished: Path, tm
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@DEFAULT_FIRST
 def test_pyright_accepts_generated_code(furnished: Path) -> None:
     """The same as in an editor. The rendered project itself does not install pyright."""
     command = [sys.executable, "-m", "pyright", "--pythonpath", str(furnished / ".venv" / "bin" / "python")]
@@ -114,14 +120,8 @@ def test_generating_only_added_files_and_the_same_again_changes_nothing(
     assert (changes(furnished), state(furnished)) == (added, before)
 
 
-# The two differ in names, texts and CI files. Both are linted and run their unit tests in `make test`.
-BY_SERVER = pytest.mark.parametrize(
-    "to_install", ["default", pytest.param("fullest", marks=pytest.mark.slow)], indirect=True
-)
-
-
 @pytest.mark.server
-@BY_SERVER
+@DEFAULT_FIRST
 def test_a_fresh_operator_runs_on_a_real_api_server(fresh: Path) -> None:
     done = invoke(fresh, "test")
 
@@ -130,7 +130,7 @@ def test_a_fresh_operator_runs_on_a_real_api_server(fresh: Path) -> None:
 
 
 @pytest.mark.server
-@BY_SERVER
+@DEFAULT_FIRST
 def test_generated_controllers_work_on_a_real_api_server_with_the_manifests_permissions(furnished: Path) -> None:
     done = invoke(furnished, "test")
 

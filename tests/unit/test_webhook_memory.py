@@ -239,7 +239,7 @@ SHAPES: dict[str, Callable[[int], Resource]] = {
 }
 
 
-@pytest.mark.parametrize("request_", [review, conversion])
+@pytest.mark.parametrize("request_", [review, pytest.param(conversion, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_the_largest_request_of_any_shape_fits_into_the_pod(
     request_: Callable[..., bytes], shape: Callable[[int], Resource], tmp_path: Path
