@@ -81,7 +81,7 @@ def test_without_controllers_the_widget_is_ready_and_a_line_says_how_to_get_them
 
 @pytest.mark.parametrize(
     "reached",
-    ["Install it", pytest.param("Run the operator", marks=pytest.mark.slow), "Create a Widget"],
+    [*(pytest.param(step, marks=pytest.mark.slow) for step in ("Install it", "Run the operator")), "Create a Widget"],
 )
 def test_a_kill_half_way_leaves_nothing(tmp_path: Path, reached: str) -> None:
     process = start(tmp_path)

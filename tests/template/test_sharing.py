@@ -56,6 +56,7 @@ def sharing(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project
 
 
+@pytest.mark.slow  # below, its replicas run; test_extras lints and tests all extras together
 def test_lint_types_and_all_tests_pass(sharing: Path) -> None:
     done = invoke(sharing, "lint", "test")
     assert done.returncode == 0, done.stdout + done.stderr
