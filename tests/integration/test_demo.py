@@ -64,6 +64,7 @@ def test_with_controllers_the_deployment_is_available_the_widget_ready_and_the_c
     assert ready < available < updated < repaired < collected < said.index("exit code 0")
 
 
+@pytest.mark.slow  # the same steps but for two
 def test_without_controllers_the_widget_is_ready_and_a_line_says_how_to_get_them(tmp_path: Path) -> None:
     said = shown_by(start(tmp_path, "-c", WITHOUT_CONTROLLERS), tmp_path)
 
