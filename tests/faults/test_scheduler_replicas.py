@@ -150,10 +150,7 @@ def replicas(sandbox: Sandbox, start_operator: Start) -> Iterator[Replicas]:
         yield Replicas(sandbox, start_operator, stack)
 
 
-@pytest.mark.parametrize(
-    "end",
-    ["killed", *(pytest.param(end, marks=pytest.mark.slow) for end in ("told to stop", "frozen")), "without its lease"],
-)
+@pytest.mark.parametrize("end", ["killed", "told to stop", "without its lease", "frozen"])
 def test_b7_a_leader_that_ends_in_the_middle_of_a_backlog_leaves_no_pod_behind_and_none_is_bound_twice(
     replicas: Replicas, end: str
 ) -> None:

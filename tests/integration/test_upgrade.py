@@ -120,7 +120,6 @@ def is_ready(resource: Resource | None) -> bool:
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
-@pytest.mark.slow  # tests/faults/test_prove_releases has a history of releases
 def test_objects_of_the_last_release_survive_this_one_and_the_way_back(
     releases: Releases, own: Sandbox, start_operator: Start
 ) -> None:

@@ -99,7 +99,7 @@ def test_an_update_brings_what_is_new_and_leaves_what_is_the_users(cruft: Path, 
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # five seconds of CPU
 def test_an_update_after_update_runtime_agrees_with_it(cruft: Path, project: Path) -> None:
     command = [sys.executable, "-m", "invoke", "update-runtime", "--ref", NEW]
     subprocess.run(command, cwd=project, check=True, capture_output=True)
@@ -135,7 +135,7 @@ def test_what_cruft_and_cookiecutter_render_is_the_same(cruft: Path, template: P
     assert ours == checksums(tmp_path / "other" / "widgets-operator")
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # four seconds of CPU
 def test_a_repository_that_cookiecutter_made_can_be_linked_afterwards(
     cruft: Path, template: Path, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from bonny.errors import UsageError
 from bonny_dev.project import Project
 from bonny_dev.tasks.generate import plan_kind
 from bonny_dev.tasks.options import NewKind
-from bonny_dev.tasks.plan import Plan
+from bonny_dev.tasks.plan import Plan, complaints, formatted
 from tests.support.generating import state
 
 WIDGET = NewKind(kind="Widget", plural="widgets", version="v2alpha1")
@@ -44,6 +45,30 @@ def test_a_new_kind_gets_api_controller_sample_and_tests(project: Path) -> None:
     after = state(project)
     assert {name for name in after if name not in before} == set(files)
     assert {name: after[name] for name in before} == before
+
+
+UNSORTED = "import sys\nimport os\nx = [ 1 ]\n"
+
+
+def test_ruff_is_found_beside_python_or_as_a_module_and_may_be_absent(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside Python its start is the fast one; in an environment that sees the packages of another, it is there as
+    a module alone."""
+    at = Project.at(project)
+    sorted_lines = formatted(at, UNSORTED, "src/x.py")
+    assert sorted_lines.startswith("import os\nimport sys\n")
+    assert complaints(at, UNSORTED, "src/x.py") >= {"F401", "I001"}
+
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(project))
+    assert formatted(at, UNSORTED, "src/x.py") == sorted_lines
+
+    bare = project / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n', "utf-8")
+    bare.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(bare))
+    assert formatted(at, UNSORTED, "src/x.py") == UNSORTED
+    assert complaints(at, UNSORTED, "src/x.py") == set()
 
 
 def test_the_same_again_writes_nothing(project: Path) -> None:

@@ -121,7 +121,7 @@ def test_locks_have_a_hash_for_every_package_and_no_address(locked: Path) -> Non
     assert "\nuvloop==" in packages, "the extra `fast`, which [tool.bonny] names"
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # a build of its own, to see what pip refuses by itself
 def test_a_lock_with_a_changed_hash_is_refused(locked: Path, tmp_path: Path) -> None:
     project = Path(shutil.copytree(locked, tmp_path / "project", ignore=shutil.ignore_patterns(".venv")))
     lock = project / "requirements-build.txt"

@@ -16,11 +16,23 @@ from bonny_dev.tasks.generate import plan_kind
 from bonny_dev.tasks.generators import plan_webhook
 from bonny_dev.tasks.options import NewKind
 from tests.support.baking import uninstalled
+from tests.template.conftest import INSTALLED, copied, project_of
 
 
-def test_parts_of_the_manifest_are_chosen_by_name(project: Path) -> None:
+@pytest.fixture(params=sorted(INSTALLED))
+def fresh(
+    request: pytest.FixtureRequest,
+    baked_sets: dict[str, Path],
+    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path: Path,
+) -> Path:
+    """A copy of the default project, and of the fullest one; the tasks need no environment."""
+    return copied(project_of(request.param, baked_sets, tmp_path_factory), tmp_path)
+
+
+def test_parts_of_the_manifest_are_chosen_by_name(fresh: Path) -> None:
     def kinds(*words: str) -> set[str]:
-        done = manifest(project, "--out", "-", *words)
+        done = manifest(fresh, "--out", "-", *words)
         assert done.returncode == 0, done.stderr
         return {document["kind"] for document in yaml.safe_load_all(done.stdout) if document}
 
@@ -47,15 +59,15 @@ def test_without_an_image_there_is_no_deployment(project: Path) -> None:
     assert "image: x:1" in uninstalled(project, "manifest", "--out", "-", "--image", "x:1")
 
 
-def test_a_part_that_is_not_known_is_refused_with_those_that_are(project: Path) -> None:
-    done = manifest(project, "--with", "pdb,nonsense")
+def test_a_part_that_is_not_known_is_refused_with_those_that_are(fresh: Path) -> None:
+    done = manifest(fresh, "--with", "pdb,nonsense")
 
     assert done.returncode == 2
     assert done.stderr.startswith("there is no part 'nonsense' of a manifest: --with takes ")
 
 
-def test_the_manifest_of_a_fresh_project_is_short(project: Path) -> None:
-    assert len(manifest(project, "--out", "-").stdout.splitlines()) < 300
+def test_the_manifest_of_a_fresh_project_is_short(fresh: Path) -> None:
+    assert len(manifest(fresh, "--out", "-").stdout.splitlines()) < 300
 
 
 def test_a_risk_is_said_beside_the_manifest(project: Path) -> None:

@@ -53,6 +53,7 @@ def test_a_task_keeps_the_modules_that_it_compiled(fresh: Path) -> None:
     assert [*compiled.glob("operator.*.pyc")]
 
 
+@DEFAULT_FIRST
 def test_type_checkers_know_the_defaults_of_a_generated_spec(furnished: Path, tmp_path: Path) -> None:
     """Regression: `Field(1, ...)` is no default for them, so `WidgetSpec()` lacked an argument."""
     (module,) = (furnished / "src").glob("*/api/v2alpha1/widget.py")
@@ -75,6 +76,7 @@ def test_pyright_accepts_generated_code(furnished: Path) -> None:
     assert "0 errors, 0 warnings" in done.stdout
 
 
+@DEFAULT_FIRST
 def test_both_type_checkers_know_the_fields_of_kubernetes_kinds(fresh: Path) -> None:
     """Their types are not in vendor/bonny: they come with the developer tools."""
     module = fresh / "src" / fresh.name.replace("-", "_") / "misspelt.py"

@@ -472,6 +472,7 @@ def test_a_kill_between_two_renames_leaves_what_was_replaced_beside_it(
     assert ((old if renames > 2 else root / "vendor") / name).read_bytes() == tools
 
 
+# Each has an update of its own: the first and the last, and the others where time is.
 @pytest.mark.parametrize("number", [1, *(pytest.param(each, marks=pytest.mark.slow) for each in (2, 3, 4, 5)), 6])
 def test_a_rename_that_fails_is_undone_with_those_before_it(
     root: Path, template: Path, monkeypatch: pytest.MonkeyPatch, number: int

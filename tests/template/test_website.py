@@ -131,7 +131,7 @@ def test_a_link_to_another_site_is_not_a_file_that_is_fetched(tmp_path: Path) ->
     assert website.foreign(tmp_path) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # a build of its own; the sentences are tested above without one
 def test_a_build_with_a_broken_link_ends_with_one_line_for_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

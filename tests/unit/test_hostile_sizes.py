@@ -62,7 +62,7 @@ from bonny_dev.crd import check_object, schema_of
 from bonny_dev.crd.validation import FORMATS, matches, problems
 
 # The slow set goes up to the largest object that etcd takes, and a third of it for whole objects, which take seconds.
-QUICK = (4096, 200_000)
+QUICK = (4096, 65_536, 200_000)
 SIZES = (1_500_000,)
 SIZES_OF_OBJECTS = (500_000,)
 each_size = pytest.mark.parametrize("large", [False, pytest.param(True, marks=pytest.mark.slow)])
