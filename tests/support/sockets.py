@@ -25,7 +25,10 @@ class Socket(NamedTuple):
 
 
 def between(*, local: int | None = None, remote: int) -> list[Socket]:
-    """The sockets that are connected to a remote port (from a local one)."""
+    """The sockets that are connected to a remote port (from a local one), or about to be.
+
+    Not those that were: the kernel keeps them for a minute, of whatever process had the same port.
+    """
     lines = [
         line.split()
         for table in ("tcp", "tcp6")
@@ -35,7 +38,7 @@ def between(*, local: int | None = None, remote: int) -> list[Socket]:
         Socket(state, int(when, 16) / 100 if timer == "02" else None)
         for _, ours, theirs, state, _, timers, *_ in lines
         for timer, when in [timers.split(":")]
-        if _port(theirs) == remote and (local is None or _port(ours) == local)
+        if state in set(State) and _port(theirs) == remote and (local is None or _port(ours) == local)
     ]
 
 
