@@ -52,11 +52,18 @@ def lint(c: Context) -> None:
 @contextmanager
 def types_checked(c: Context) -> Iterator[None]:
     """Check types meanwhile: it takes longest, on one core."""
-    types = cast("Promise", c.run("mypy", echo=True, asynchronous=True))
+    with meanwhile(c, "mypy"):
+        yield
+
+
+@contextmanager
+def meanwhile(c: Context, command: str) -> Iterator[None]:
+    """Run `command` beside the work of the caller, and print its output at the end. Raises: `UnexpectedExit`."""
+    running = cast("Promise", c.run(command, echo=True, asynchronous=True))
     try:
         yield
     finally:
-        print(types.join().stdout, end="")
+        print(running.join().stdout, end="")
 
 
 def check_texts(c: Context) -> None:
@@ -108,8 +115,10 @@ def faults(c: Context) -> None:
 @task(pre=[fetch])
 def test(c: Context) -> None:
     """Everything that CI runs: lint, whose types are checked beside the tests, and all tests but the slow ones."""
-    with types_checked(c):
+    # So Python and pytest compile the tests once; otherwise each worker would compile all of them.
+    with meanwhile(c, "pytest --collect-only -qqq -m 'not slow'"):
         check_texts(c)
+    with types_checked(c):
         spread(c, "-m 'not slow'")
 
 

@@ -75,8 +75,10 @@ def pytest_configure(config: pytest.Config) -> None:
     Regression: a shell's background job, as CI can be, ignores SIGINT, and hands that on to every child.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # A third of the CPU time of an API server's start is Go's garbage collection, and tests start many.
-    os.environ.setdefault("GOGC", "400")
+    # A third of the CPU time of an API server's start is Go's garbage collection, and tests start many: it begins at
+    # this size, which few of them reach.
+    os.environ.setdefault("GOGC", "off")
+    os.environ.setdefault("GOMEMLIMIT", "600MiB")
     # Some machines set it, and there each of some thousand processes compiles the runtime and its packages anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False

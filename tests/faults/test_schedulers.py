@@ -113,6 +113,7 @@ def test_b1_bindings_that_fail_are_made_good_and_leak_no_room(sandbox: Sandbox, 
     assert len(stored) <= CROWD
 
 
+@pytest.mark.slow  # B9 in test_scheduler_replicas does this with two replicas
 def test_b2_an_api_server_that_is_killed_at_full_load_loses_no_pod() -> None:
     with Sandbox() as own:
         add_nodes(own, [node(f"n{number}", cpu="20") for number in range(10)])

@@ -449,6 +449,7 @@ def test_a_missing_crd_blocks_its_own_controller_only(sandbox: Sandbox, start_op
     remove_all(sandbox)
 
 
+@pytest.mark.slow  # A7 in tests/faults/test_api_server.py does this in the middle of more work
 def test_an_api_server_that_is_killed_and_comes_back_loses_nothing(start_operator: Start) -> None:
     with Sandbox() as own:
         own.apply(crds(operator.crds, GROUP))

@@ -136,63 +136,67 @@ def test_a_stopped_sandbox_can_be_started_again_and_is_empty() -> None:
         assert sandbox.get("v1", "ConfigMap", "kept") is None
 
 
-def test_reset_makes_everything_as_it_was_at_the_start() -> None:
+@pytest.fixture(scope="module")
+def fresh() -> Iterator[Sandbox]:
+    """One that each test resets."""
+    with Sandbox() as sandbox:
+        yield sandbox
+
+
+def test_reset_makes_everything_as_it_was_at_the_start(fresh: Sandbox) -> None:
     roles, helds = "rbac.authorization.k8s.io/v1", "/apis/sandbox.example.com/v1/helds"
     named = {"name": "one", "finalizers": ["sandbox.example.com/held"]}
     held = {"apiVersion": "sandbox.example.com/v1", "kind": "Held", "metadata": named}
     labelled = {"apiVersion": roles, "kind": "ClusterRole", "metadata": {"name": "view", "labels": {"a": "b"}}}
-    with Sandbox() as sandbox:
-        for _ in range(3):  # a kind comes back at once, with objects of its own
-            sandbox.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}, CONFIG_MAP])
-            sandbox.apply([crd("helds", "Held"), *role("reader", verbs=["get"])])
-            sandbox.eventually(lambda: sandbox.request("GET", helds).body.get("items") == [])
-            sandbox.apply([held, {**CONFIG_MAP, "metadata": {"name": "kept", "namespace": "shop"}}])
-            sandbox.delete("v1", "Namespace", "shop")
-            sandbox.apply(labelled)
-            sandbox.delete(roles, "ClusterRole", "edit")
+    for _ in range(3):  # a kind comes back at once, with objects of its own
+        fresh.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}, CONFIG_MAP])
+        fresh.apply([crd("helds", "Held"), *role("reader", verbs=["get"])])
+        fresh.eventually(lambda: fresh.request("GET", helds).body.get("items") == [])
+        fresh.apply([held, {**CONFIG_MAP, "metadata": {"name": "kept", "namespace": "shop"}}])
+        fresh.delete("v1", "Namespace", "shop")
+        fresh.apply(labelled)
+        fresh.delete(roles, "ClusterRole", "edit")
 
-            sandbox.reset()
+        fresh.reset()
 
-            names = {each["metadata"]["name"] for each in sandbox.items("v1", "Namespace")}
-            assert names == {"default", "kube-node-lease", "kube-public", "kube-system"}
-            assert sandbox.items("v1", "ConfigMap", namespace="shop") == []
-            assert sandbox.get("v1", "ConfigMap", "kept") is None
-            assert sandbox.request("GET", helds).status == 404
-            view, edit = (sandbox.get(roles, "ClusterRole", name) for name in ("view", "edit"))
-            assert view is not None
-            assert "a" not in view["metadata"]["labels"]
-            assert edit is not None
-
-
-def test_reset_is_seen_by_watches() -> None:
-    with Sandbox() as sandbox:
-        sandbox.apply(CONFIG_MAP)
-        version = sandbox.request("GET", CONFIG_MAPS).body["metadata"]["resourceVersion"]
-
-        sandbox.reset()
-
-        answer = sandbox.request("GET", f"{CONFIG_MAPS}?watch=true&timeoutSeconds=1&resourceVersion={version}")
-        assert (answer.body["type"], answer.body["object"]["metadata"]["name"]) == ("DELETED", "kept")
+        names = {each["metadata"]["name"] for each in fresh.items("v1", "Namespace")}
+        assert names == {"default", "kube-node-lease", "kube-public", "kube-system"}
+        assert fresh.items("v1", "ConfigMap", namespace="shop") == []
+        assert fresh.get("v1", "ConfigMap", "kept") is None
+        assert fresh.request("GET", helds).status == 404
+        view, edit = (fresh.get(roles, "ClusterRole", name) for name in ("view", "edit"))
+        assert view is not None
+        assert "a" not in view["metadata"]["labels"]
+        assert edit is not None
 
 
-def test_reset_accepts_a_definition_that_disappears_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reset_is_seen_by_watches(fresh: Sandbox) -> None:
+    fresh.apply(CONFIG_MAP)
+    version = fresh.request("GET", CONFIG_MAPS).body["metadata"]["resourceVersion"]
+
+    fresh.reset()
+
+    answer = fresh.request("GET", f"{CONFIG_MAPS}?watch=true&timeoutSeconds=1&resourceVersion={version}")
+    assert (answer.body["type"], answer.body["object"]["metadata"]["name"]) == ("DELETED", "kept")
+
+
+def test_reset_accepts_a_definition_that_disappears_meanwhile(fresh: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Regression: the end of its deletion could come after the list of the keys."""
-    with Sandbox() as sandbox:
-        sandbox.apply([CONFIG_MAP, crd("helds", "Held")])
-        definitions, name = "apiextensions.k8s.io/v1", "helds.sandbox.example.com"
-        listed = Snapshot._all
+    fresh.apply([CONFIG_MAP, crd("helds", "Held")])
+    definitions, name = "apiextensions.k8s.io/v1", "helds.sandbox.example.com"
+    listed = Snapshot._all
 
-        def then_deleted(snapshot: Snapshot, **options: bool) -> dict[str, dict[str, Any]]:
-            found = listed(snapshot, **options)
-            if sandbox.get(definitions, "CustomResourceDefinition", name) is not None:
-                sandbox.delete(definitions, "CustomResourceDefinition", name)
-                sandbox.eventually(lambda: sandbox.get(definitions, "CustomResourceDefinition", name) is None)
-            return found
+    def then_deleted(snapshot: Snapshot, **options: bool) -> dict[str, dict[str, Any]]:
+        found = listed(snapshot, **options)
+        if fresh.get(definitions, "CustomResourceDefinition", name) is not None:
+            fresh.delete(definitions, "CustomResourceDefinition", name)
+            fresh.eventually(lambda: fresh.get(definitions, "CustomResourceDefinition", name) is None)
+        return found
 
-        monkeypatch.setattr(Snapshot, "_all", then_deleted)
-        sandbox.reset()
+    monkeypatch.setattr(Snapshot, "_all", then_deleted)
+    fresh.reset()
 
-        assert sandbox.get("v1", "ConfigMap", "kept") is None
+    assert fresh.get("v1", "ConfigMap", "kept") is None
 
 
 def test_a_sandbox_that_does_not_run_is_not_reset() -> None:

@@ -62,8 +62,8 @@ def test_lint_types_imports_and_manifest_are_right_with_these_answers(
     shutil.rmtree(place / "project", ignore_errors=True)
     project = Path(shutil.copytree(rendered, place / "project"))
 
-    run(project, "invoke", "gen-controller", "Widget", "widgets")
-    run(project, "invoke", "lint")
+    # One process for both: the first that fails ends it.
+    run(project, "invoke", "gen-controller", "Widget", "widgets", "lint")
     run(project, rendered.name.replace("-", "_"), "version")
     judges.accept(
         "kubernetes-validate", "--strict", "-", cwd=project, given=run(project, "invoke", "manifest", "--out", "-")
