@@ -58,12 +58,12 @@ def types_checked(c: Context) -> Iterator[None]:
 
 @contextmanager
 def meanwhile(c: Context, command: str) -> Iterator[None]:
-    """Run `command` beside the work of the caller, and print its output at the end. Raises: `UnexpectedExit`."""
+    """Run `command` beside the work of the caller. Raises: `UnexpectedExit` with its output, if it fails."""
     running = cast("Promise", c.run(command, echo=True, asynchronous=True))
     try:
         yield
     finally:
-        print(running.join().stdout, end="")
+        running.join()
 
 
 def check_texts(c: Context) -> None:
@@ -116,7 +116,7 @@ def faults(c: Context) -> None:
 def test(c: Context) -> None:
     """Everything that CI runs: lint, whose types are checked beside the tests, and all tests but the slow ones."""
     # So Python and pytest compile the tests once; otherwise each worker would compile all of them.
-    with meanwhile(c, "pytest --collect-only -qqq -m 'not slow'"):
+    with meanwhile(c, "pytest --collect-only -q -m 'not slow'"):
         check_texts(c)
     with types_checked(c):
         spread(c, "-m 'not slow'")
