@@ -51,6 +51,9 @@ def pytest_asyncio_loop_factories(
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     items[:] = [item for item in items if not (item.path.parent == here and {"aiohttp", "uvloop"} <= words_of(item))]
+    for item in items:
+        if item.path.parent == here and "aiohttp" in words_of(item):
+            item.add_marker(pytest.mark.slow)  # it is about the tests, not about the runtime
 
 
 def words_of(item: pytest.Item) -> set[str]:

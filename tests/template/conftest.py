@@ -12,7 +12,7 @@ What must be shown of a template, and where it is shown:
 | the manifest fits the schemas of Kubernetes | test_matrix |
 | its policy: no wildcard, restricted pods | the rendered tests; tests/integration/test_deploy |
 | the image's steps, its tree read-only as user 65532; `docker build` where there is an engine | test_image |
-| cookiecutter and cruft render the same | test_cruft |
+| cookiecutter, cruft and copier render the same | test_copier |
 | an update leaves what the user wrote; what both changed is shown as a conflict | test_cruft |
 | replay, tags, clones, archives, odd paths, no room, no rights | test_ways_in |
 | names for Windows, LF, executable bits, no paths or hosts of this machine | test_rendering |
@@ -79,6 +79,8 @@ PAIRS = {f"pair-{number}": row for number, row in enumerate(rows(OPTIONS))}
 # The first two are installed and tested whole; the others are rendered and checked.
 INSTALLED: dict[str, dict[str, str]] = {"default": {}, "fullest": FULLEST}
 ANSWER_SETS: dict[str, dict[str, str]] = {**INSTALLED, "longest": LONGEST, **PAIRS}
+# For tests that the fullest answers rarely fail alone: what they add is in `furnished`, too.
+DEFAULT_FIRST = ("default", pytest.param("fullest", marks=pytest.mark.slow))
 
 # What every generator adds, in one repository.
 GENERATED = (
@@ -148,27 +150,25 @@ def rendered(
     return project_of(request.param, baked_sets, tmp_path_factory)
 
 
-@pytest.fixture(scope="session", params=sorted(INSTALLED))
-def to_install(
+@pytest.fixture(scope="session", params=DEFAULT_FIRST)
+def fresh(
     request: pytest.FixtureRequest, baked_sets: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """The default project, and the fullest one."""
-    return project_of(request.param, baked_sets, tmp_path_factory)
-
-
-@pytest.fixture(scope="session")
-def fresh(to_install: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The rendered project as a person first has it: installed with its dev packages, without a kind of its own."""
-    project = Path(shutil.copytree(to_install, tmp_path_factory.mktemp("fresh") / to_install.name))
+    baked = project_of(request.param, baked_sets, tmp_path_factory)
+    project = Path(shutil.copytree(baked, tmp_path_factory.mktemp("fresh") / baked.name))
     install(project)
     return project
 
 
-@pytest.fixture(scope="session")
-def furnished(to_install: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="session", params=sorted(INSTALLED))
+def furnished(
+    request: pytest.FixtureRequest, baked_sets: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The rendered project, installed, with what every generator adds: two kinds, one of them in two versions and the
     other cluster-scoped, one with long names, a controller of a kind of others, a task, a reconciler and webhooks."""
-    project = Path(shutil.copytree(to_install, tmp_path_factory.mktemp("furnished") / to_install.name))
+    baked = project_of(request.param, baked_sets, tmp_path_factory)
+    project = Path(shutil.copytree(baked, tmp_path_factory.mktemp("furnished") / baked.name))
     install(project)
     commit(project)
     for words in GENERATED:  # in this process: as processes of their own (test_readme) they take a second each

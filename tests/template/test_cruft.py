@@ -124,17 +124,6 @@ def test_what_the_user_and_the_template_both_changed_is_shown_as_a_conflict(cruf
     assert git(project, "diff", "--name-only", "--diff-filter=U").split() == [".gitignore"]
 
 
-def test_what_cruft_and_cookiecutter_render_is_the_same(cruft: Path, template: Path, tmp_path: Path) -> None:
-    git(tmp_path, "clone", "--quiet", "--branch", OLD, str(template), "old")
-    command = [sys.executable, "-m", "cookiecutter", "--no-input", "-o", str(tmp_path / "other"), str(tmp_path / "old")]
-    subprocess.run(command, check=True, capture_output=True, env={**os.environ, "HOME": str(tmp_path)})
-    run(cruft, "create", f"file://{template}", "--checkout", OLD, "--no-input", cwd=tmp_path)
-
-    ours = checksums(tmp_path / "widgets-operator")
-    del ours[".cruft.json"]
-    assert ours == checksums(tmp_path / "other" / "widgets-operator")
-
-
 @pytest.mark.slow  # four seconds of CPU
 def test_a_repository_that_cookiecutter_made_can_be_linked_afterwards(
     cruft: Path, template: Path, tmp_path: Path

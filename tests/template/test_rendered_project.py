@@ -16,12 +16,10 @@ import yaml
 from bonny_dev.wheel import PATTERN
 from tests.support.baking import checksums, installed, invoke, uv
 from tests.support.generating import changes, run_task, state
-from tests.template.conftest import GENERATED
+from tests.template.conftest import DEFAULT_FIRST, GENERATED
 
-# The two differ in names, texts and CI files. Both are linted and run their unit tests in `make test`.
-DEFAULT_FIRST = pytest.mark.parametrize(
-    "to_install", ["default", pytest.param("fullest", marks=pytest.mark.slow)], indirect=True
-)
+# The two differ in names, texts and CI files. Both are linted and run their unit tests in `make test`, once furnished.
+DEFAULT_FURNISHED_FIRST = pytest.mark.parametrize("furnished", DEFAULT_FIRST, indirect=True)
 
 
 def test_lint_and_types_of_a_fresh_project_are_green(fresh: Path) -> None:
@@ -53,7 +51,7 @@ def test_a_task_keeps_the_modules_that_it_compiled(fresh: Path) -> None:
     assert [*compiled.glob("operator.*.pyc")]
 
 
-@DEFAULT_FIRST
+@DEFAULT_FURNISHED_FIRST
 def test_type_checkers_know_the_defaults_of_a_generated_spec(furnished: Path, tmp_path: Path) -> None:
     """Regression: `Field(1, ...)` is no default for them, so `WidgetSpec()` lacked an argument."""
     (module,) = (furnished / "src").glob("*/api/v2alpha1/widget.py")
@@ -66,7 +64,7 @@ def test_type_checkers_know_the_defaults_of_a_generated_spec(furnished: Path, tm
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@DEFAULT_FIRST
+@DEFAULT_FURNISHED_FIRST
 def test_pyright_accepts_generated_code(furnished: Path) -> None:
     """The same as in an editor. The rendered project itself does not install pyright."""
     command = [sys.executable, "-m", "pyright", "--pythonpath", str(furnished / ".venv" / "bin" / "python")]
@@ -76,7 +74,6 @@ def test_pyright_accepts_generated_code(furnished: Path) -> None:
     assert "0 errors, 0 warnings" in done.stdout
 
 
-@DEFAULT_FIRST
 def test_both_type_checkers_know_the_fields_of_kubernetes_kinds(fresh: Path) -> None:
     """Their types are not in vendor/bonny: they come with the developer tools."""
     module = fresh / "src" / fresh.name.replace("-", "_") / "misspelt.py"
@@ -123,7 +120,6 @@ def test_generating_only_added_files_and_the_same_again_changes_nothing(
 
 
 @pytest.mark.server
-@DEFAULT_FIRST
 def test_a_fresh_operator_runs_on_a_real_api_server(fresh: Path) -> None:
     done = invoke(fresh, "test")
 
@@ -132,7 +128,7 @@ def test_a_fresh_operator_runs_on_a_real_api_server(fresh: Path) -> None:
 
 
 @pytest.mark.server
-@DEFAULT_FIRST
+@DEFAULT_FURNISHED_FIRST
 def test_generated_controllers_work_on_a_real_api_server_with_the_manifests_permissions(furnished: Path) -> None:
     done = invoke(furnished, "test")
 
