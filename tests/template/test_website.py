@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.baking import TEMPLATE
+from tests.support.chromium import CHROMIUM, chromium
 from tools import website
+
+# The search is an element with a tree of its own.
+INPUT = "!!document.activeElement?.shadowRoot?.activeElement"
+FOUND = "(document.activeElement?.shadowRoot?.textContent ?? '')"
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +48,25 @@ def test_the_search_has_its_words_in_a_file_and_works_without_a_server(site: Pat
     page = (site / "docs" / "concepts.html").read_text("utf-8")
     assert '<script src="./site/iframe-worker/shim.js"' in page
     assert "IFrameWorker" in (site / "docs" / "site" / "iframe-worker" / "shim.js").read_text("utf-8")
+
+
+@pytest.mark.slow  # a browser of its own
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed here")
+@pytest.mark.parametrize("width", [400, 1280])
+async def test_a_search_from_a_file_finds_a_page_and_leads_to_it(site: Path, tmp_path: Path, width: int) -> None:
+    async with chromium(tmp_path) as browser:
+        await browser.show(width=width, height=900, dark=False)
+        await browser.open((site / "index.html").as_uri())
+        # The button does nothing before its script has run, so it is pressed until the field is there.
+        await browser.until(f"{INPUT} || (document.querySelector('.md-search__button')?.click(), false)")
+        for letter in "finalizer":
+            await browser.press(letter)
+        await browser.until(f"{FOUND}.includes('A finalizer is the only guarantee that cleanup runs')")
+        await browser.press("Enter")
+        await browser.until(
+            "location.pathname.endsWith('/docs/reference/steps.html') && location.hash === '#finalizer'"
+        )
+        assert browser.complaints == []
 
 
 def test_there_is_a_light_and_a_dark_mode(site: Path) -> None:
