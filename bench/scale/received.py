@@ -41,6 +41,8 @@ TEXT: Final = "x" * 450
 REPLICAS: Final = 4
 ALL: Final = named(1)
 GATED: Final = "gated"
+# What a replica would spend if sharing cost nothing: the fewer changes a second, the more CPU each of them takes.
+PART: Final = "1 replica, a quarter of the load"
 # A tenth of a core for the one process.
 CHANGES_PER_SECOND: Final = 100.0
 BYTES, CPU_SECONDS = "MB received by the busiest", "CPU s of the busiest"
@@ -54,10 +56,11 @@ def received(bench: Bench) -> Outcome:
     with Sandbox(apiserver_flags=[GATE], progress=print) as gated:
         for sandbox, columns in ((bench.sandbox, (ALL, part)), (gated, (f"{ALL}, {GATED}", f"{part}, {GATED}"))):
             traffic.define(sandbox, crds([operator.Parent], operator.GROUP), path=PATH)
-            _create(sandbox, bench.objects)
             for number, figures in enumerate(rounds):
                 for column, replicas in list(zip(columns, (1, REPLICAS), strict=True))[:: -1 if number % 2 else 1]:
                     figures[column] = _measured(bench, sandbox, replicas)
+        for figures in rounds:
+            figures[PART] = _measured(bench, bench.sandbox, 1, part=REPLICAS)
     goals = [
         Goal(metric=BYTES, limit=0.65, of=part, against=ALL),
         Goal(metric=CPU_SECONDS, limit=0.5, of=part, against=ALL),
@@ -69,11 +72,13 @@ def received(bench: Bench) -> Outcome:
 
 def _ordered(figures: dict[str, Figures], goals: list[Goal]) -> Round:
     """Each process with all objects beside the four replicas that are compared with it."""
-    return {name: figures[name] for goal in goals for name in (goal.against, goal.of) if name is not None}
+    names = [name for goal in goals for name in (goal.against, goal.of) if name is not None]
+    return {name: figures[name] for name in (*names, PART)}
 
 
-def _measured(bench: Bench, sandbox: Sandbox, replicas: int) -> Figures:
+def _measured(bench: Bench, sandbox: Sandbox, replicas: int, *, part: int = 1) -> Figures:
     name = f"received-{next(_numbers)}"
+    objects, per_second = bench.objects // part, CHANGES_PER_SECOND / part
     with ExitStack() as stack:
         relays: dict[str, Relay] = {}
 
@@ -83,16 +88,19 @@ def _measured(bench: Bench, sandbox: Sandbox, replicas: int) -> Figures:
 
         shared = Replicas(name, sandbox, begin, Path("/dev/null"))
         stack.callback(shared.remove)
+        # New ones: an object keeps the name of each operator that wrote its status, 300 bytes each.
+        _create(sandbox, objects)
+        stack.callback(sandbox.request, "DELETE", PATH)
         stack.callback(sandbox.request, "DELETE", traffic.CONFIG_MAPS)
         size = next(_numbers)
         pods = {"r0": shared.start("r0")} if replicas == 1 else start(shared, replicas)
-        _change(sandbox, bench.objects, size)
+        _change(sandbox, objects, size, per_second)
         _until_handled(sandbox, size)
         # A replica that gave buckets back opens its watches again; from then on it receives its part alone.
         span(1.0 if bench.quick else 5.0)
         before = {pod: (relays[pod].received, fine_cpu_seconds(each.process.pid)) for pod, each in pods.items()}
         size = next(_numbers)
-        _change(sandbox, bench.objects, size)
+        _change(sandbox, objects, size, per_second)
         _until_handled(sandbox, size)
         span(1.0)  # events of the last writes
         read = [relays[pod].received - before[pod][0] for pod in pods]
@@ -146,10 +154,10 @@ def _create(sandbox: Sandbox, objects: int) -> None:
     asyncio.run(traffic.send_all(sandbox, "POST", ((PATH, body) for body in bodies)))
 
 
-def _change(sandbox: Sandbox, objects: int, size: int) -> None:
+def _change(sandbox: Sandbox, objects: int, size: int, per_second: float) -> None:
     body = json.dumps({"spec": {"size": size}}).encode()
     paths = (f"{PATH}/p{number}" for number in range(objects))
-    asyncio.run(traffic.paced(sandbox, "PATCH", ((path, body) for path in paths), per_second=CHANGES_PER_SECOND))
+    asyncio.run(traffic.paced(sandbox, "PATCH", ((path, body) for path in paths), per_second=per_second))
 
 
 def _until_handled(sandbox: Sandbox, size: int) -> None:
