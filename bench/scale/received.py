@@ -41,7 +41,7 @@ TEXT: Final = "x" * 450
 REPLICAS: Final = 4
 ALL: Final = named(1)
 GATED: Final = "gated"
-# What a replica would spend if sharing cost nothing: the fewer changes a second, the more CPU each of them takes.
+# Its CPU is the least that a replica can use: the fewer changes a second, the more CPU for each of them.
 PART: Final = "1 replica, a quarter of the load"
 # A tenth of a core for the one process.
 CHANGES_PER_SECOND: Final = 100.0
