@@ -1,7 +1,7 @@
 """Traffic: fast writes of many Widgets, and watching them from outside.
 
-The API server is what bounds these writes: 32 requests under way on as many connections, bodies as bytes, answers
-unread but for their status.
+The API server is what bounds these writes: 32 requests under way on as many connections, bodies as bytes, and of
+answers only the status is decoded.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ async def send(http: aiohttp.ClientSession, method: str, path: str, body: bytes)
     async with http.request(method, path, data=body, headers={"Content-Type": kind}) as answer:
         if answer.status >= 300:
             raise RuntimeError(f"{method} {path} was refused ({answer.status}): {await answer.text()}")
-        await answer.release()
+        # To its end: otherwise the connection is closed, and its TLS farewell may outlive the event loop.
+        await answer.read()
 
 
 @asynccontextmanager
