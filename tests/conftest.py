@@ -54,6 +54,10 @@ LONGEST = (
     "unit/scheduler/test_server.py",
     "unit/test_event_loop.py",
     "unit/test_loop_monitor.py",
+    "unit/test_webhook_memory.py",
+    "unit/test_webhook_conversion.py",
+    "unit/test_whole_core.py",
+    "unit/test_what_user_code_raises.py",
 )
 
 # A mutant need only be noticed: the smallest example that shows it is nobody's interest (tools/mutants.py).

@@ -121,7 +121,12 @@ def installed_once(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return project
 
 
-@pytest.fixture(scope="module", params=[WITHOUT, *LISTED, ALL])
+# The linter of imports keeps extras apart, and all of them are tried together: one alone is quick work only where a
+# module of the operator uses it.
+ALONE = [name if name in USES else pytest.param(name, marks=pytest.mark.slow) for name in LISTED]
+
+
+@pytest.fixture(scope="module", params=[WITHOUT, *ALONE, ALL])
 def carrying(request: pytest.FixtureRequest, installed_once: Path) -> Path:
     """The repository with no extra, with one, or with all."""
     project = installed_once
