@@ -51,6 +51,8 @@ LONGEST = (
     "faults/test_pipeline.py",
     "template/test_update_runtime.py",
     "faults/test_replicas.py",
+    "faults/test_webhooks.py",
+    "integration/test_why.py",
     "unit/scheduler/test_server.py",
     "unit/test_event_loop.py",
     "unit/test_loop_monitor.py",
