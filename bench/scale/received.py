@@ -1,4 +1,4 @@
-"""Received: bytes and CPU of one of four replicas, beside one process that has all objects, and one that has a quarter.
+"""Received: bytes and CPU of one of four replicas, beside a process with all objects and one with a quarter of them.
 
 Each object is changed once, at the same rate: an event for it, a child that is applied and its event, a status and its
 event. Bytes are all that the API server sends, TLS and the answers to own writes included, counted by a relay in front
@@ -71,7 +71,7 @@ def received(bench: Bench) -> Outcome:
 
 
 def _ordered(figures: dict[str, Figures], goals: list[Goal]) -> Round:
-    """Each process with all objects beside the four replicas that are compared with it; the one with a part last."""
+    """Each process with all objects beside the four replicas that are compared with it; `PART` at the end."""
     names = [name for goal in goals for name in (goal.against, goal.of) if name is not None]
     return {name: figures[name] for name in (*names, PART)}
 
