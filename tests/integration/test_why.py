@@ -28,8 +28,9 @@ from bonny_dev.testing.running import RunningOperator, running
 from bonny_dev.why.answers import Answer, State, answers, verdict
 from bonny_dev.why.command import why
 from bonny_dev.why.facts import facts, operator_facts
-from tests.support.breaking import ROOT, repository
+from tests.support.breaking import ROOT, edit, repository
 
+GROUP = "desks.example.com"
 TOKEN = "t0ken"
 QUESTIONS = ["accepted", "conditions", "operator", "turn", "error", "children", "writers", "finalizers", "runs"]
 QUESTIONS += ["permissions"]
@@ -88,13 +89,15 @@ class DeskController(Controller[Desk]):
 async def desks(sandbox: Sandbox, folder: Path) -> AsyncIterator[RunningOperator]:
     root = repository(folder / "desks", "sound", package="desks")
     (root / "src" / "desks" / "controllers.py").write_text(DESK, "utf-8")
+    # A group of its own: tests of `prove` leave lamps in a shared sandbox, and `why --all` shows all of them.
+    edit(root / "src" / "desks" / "lamp.py", "broken.example.com", GROUP)
     async with running(sandbox, root) as at_work:
         yield at_work
 
 
 def desk(**spec: Any) -> dict[str, Any]:
     metadata = {"name": "oak", "namespace": "default"}
-    return {"apiVersion": "broken.example.com/v1", "kind": "Desk", "metadata": metadata, "spec": spec}
+    return {"apiVersion": f"{GROUP}/v1", "kind": "Desk", "metadata": metadata, "spec": spec}
 
 
 async def answered(
@@ -139,7 +142,7 @@ async def test_an_object_whose_child_is_not_ready(sandbox: Sandbox, tmp_path: Pa
         assert given[""].question == "children"
         assert given["permissions"] == Answer("permissions", State.GOOD, "none is missing")
         assert given["finalizers"].detail == (
-            "lamps.broken.example.com/desk-controller: this operator removes it when `finalize` returned",
+            f"lamps.{GROUP}/desk-controller: this operator removes it when `finalize` returned",
         )
         assert any(line.startswith("integration-test (Apply, ") for line in given["writers"].detail)
 
