@@ -9,11 +9,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final
 
-from bonny_dev import wheel
-from bonny_dev.lines import code_lines
+from bonny_dev import lines, wheel
 
 TEMPLATE: Final = Path(__file__).resolve().parent.parent
 # Of a repository rendered with the default answers. A raise is a commit of its own, whose decision record says what was
@@ -36,6 +36,10 @@ def render(folder: Path) -> Path:
     subprocess.run([sys.executable, "-m", *command], check=True, capture_output=True, text=True)
     (project,) = (folder / "out").iterdir()
     return project / "vendor"
+
+
+# Most files are in each of some thirty selections.
+code_lines = cache(lines.code_lines)
 
 
 def sum_of(files: Mapping[str, bytes]) -> int:
