@@ -45,9 +45,8 @@ def object_model_of(version: type, options: Collection[str], rules: Any) -> Obje
     try:
         hints = get_type_hints(version, include_extras=True)
     except NameError as error:
-        raise OptionError(
-            f"{where}: its annotations name {error.name!r}, which is not defined there: import it"
-        ) from None
+        text = f"{where}: its annotations name {error.name!r}, which is not defined there: import it"
+        raise OptionError(text) from None
     halves: dict[str, Any] = {name: hints[name] for name in ("spec", "status") if name in hints}
     beside = {
         name: hint
@@ -64,7 +63,9 @@ def object_model_of(version: type, options: Collection[str], rules: Any) -> Obje
     status = _half(halves, "status", Status, where) if "status" in halves else None
     if status is not None and not hasattr(version, "status"):
         fields["status"] = (halves["status"] | None, None)  # objects start without one
-    fields |= {"__doc__": version.__doc__, "__module__": version.__module__, "__cls_kwargs__": {"rules": rules}}
+    # pydantic would search all frames for them.
+    words = {"rules": rules, "use_attribute_docstrings": False}
+    fields |= {"__doc__": version.__doc__, "__module__": version.__module__, "__cls_kwargs__": words}
     model: type[Model] = create_model(version.__qualname__, __base__=Model, **fields)
     for name, field in model.model_fields.items():
         if field.alias in TAKEN:

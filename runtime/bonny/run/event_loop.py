@@ -29,7 +29,7 @@ EXITS: Final = (SystemExit, KeyboardInterrupt)
 # No step of the runtime takes 0.1 s. The lease (15 s) and the liveness probe end the process after the log line.
 BLOCKED_SECONDS: Final = 3.0
 LOOK_SECONDS: Final = 0.5
-# Modules that wait for the person: of pdb and what is made from it, and of the debuggers of editors.
+# Modules that wait for the person: of pdb and its kin, and of the debuggers of editors.
 DEBUGGERS: Final = ("bdb", "pydevd")
 # Innermost frames in the log line; more would only repeat a recursion.
 FRAMES: Final = 20

@@ -50,7 +50,7 @@ class Limits(NamedTuple):
     scrapes."""
 
     connections: int = 100
-    """Connections at a time. For one too many the oldest one is aborted, first of all one that answers no request."""
+    """Connections at a time. One too many aborts the oldest, first of all one that answers no request."""
 
 
 LIMITS: Final = Limits()

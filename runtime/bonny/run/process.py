@@ -38,7 +38,7 @@ from .supervisor import CANCEL_SECONDS, Runnable, Stoppable, Supervised, Term, c
 
 # The manifest adds this to the handlers' time in the pod's grace period.
 EVENTS_SECONDS: Final = 2.0
-# Poll this often for the end of handler threads, which send no notification; the lease may be lost by seconds.
+# How often to look for the end of handler threads, which send no notification.
 THREAD_SECONDS: Final = 0.05
 
 log = logging.getLogger("bonny.run.process")
@@ -289,7 +289,7 @@ class Process:
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """Answer /metrics: the text and its content type."""
-        # Imported by the first scrape: prometheus-client is not needed before.
+        # prometheus-client is not needed before the first scrape.
         from ..telemetry.prometheus import exposition  # noqa: PLC0415
         from .metrics import families  # noqa: PLC0415
 

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from ..calling import HANDLER_THREAD
 from ..controller import Restart
 
-# So that an error that repeats at once does not fill the log.
+# An error that repeats at once must not fill the log.
 RESTART_SECONDS: Final = 1.0
 # A task that handles its cancellation ends within milliseconds.
 CANCEL_SECONDS: Final = 1.0
