@@ -28,7 +28,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.path[:0] = [os.environ["PYTHONPATH"], str(ROOT)]
 
 CORES = os.cpu_count() or 1
-# Many tests wait for most of their time: so many workers keep the cores busy. Each takes about 0.7 GB.
+# Many tests wait for most of their time: so many workers keep the cores busy. Each takes about 1 GB.
 WORKERS = 2 * CORES + 1
 
 PYTHON_FILES = "runtime hooks tests tools bench examples docs/reference/examples tasks.py"

@@ -82,9 +82,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # A third of the CPU time of an API server's start is Go's garbage collection, and tests start many: it begins at
-    # this size, which few of them reach.
+    # this size, which few of them reach. Those that do collect without end if what they keep is nearly as large.
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     os.environ.setdefault("GOGC", "off")
-    os.environ.setdefault("GOMEMLIMIT", "600MiB")
+    os.environ.setdefault("GOMEMLIMIT", str(min(max(memory // 24, 600 * 2**20), 1200 * 2**20)))
     # Some machines set it, and there each of some thousand processes compiles the runtime and its packages anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
