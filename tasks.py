@@ -13,7 +13,7 @@ from typing import cast
 from invoke.collection import Collection
 from invoke.context import Context
 from invoke.exceptions import UnexpectedExit
-from invoke.runners import Promise
+from invoke.runners import Promise, Runner
 from invoke.tasks import call, task
 
 ROOT = Path(__file__).resolve().parent
@@ -26,6 +26,9 @@ os.environ["PYTHONHASHSEED"] = "0"
 # Tests start hundreds of interpreters: without compiled modules each takes a second longer.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.path[:0] = [os.environ["PYTHONPATH"], str(ROOT)]
+
+# Seconds between the looks of invoke at a running command; its default of 0.01 takes a hundredth of a core.
+Runner.input_sleep = 0.2
 
 CORES = os.cpu_count() or 1
 # Many tests wait for most of their time: so many workers keep the cores busy. Each takes about 1 GB.

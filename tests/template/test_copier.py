@@ -95,6 +95,8 @@ def test_cookiecutter_cruft_and_copier_render_the_same_bytes(programs: Path, tem
     assert by_copier == by_cruft == contents(baked.project)
 
 
+# Its questions are compared with the hook's refusals in each run; this takes 6 s of CPU.
+@pytest.mark.slow
 def test_copier_refuses_the_same_answers_and_takes_the_same(programs: Path, tmp_path: Path) -> None:
     folder = tmp_path / "template" / copier_questions.FOLDER
     folder.mkdir(parents=True)
