@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from bonny.core.watch import LIST_PAGE
+from bonny.core.watch import LARGEST_PAGE
 from bonny.resource import Resource
 from bonny_dev.crd.definition import crds
 from bonny_dev.sandbox import Sandbox
@@ -41,7 +41,7 @@ class Flood(Scene):
 
     # --- the operator -------------------------------------------------------------------------------------------------
 
-    def begin_flooded(self, *, page_size: int = LIST_PAGE) -> OperatorProcess:
+    def begin_flooded(self, *, page_size: int = LARGEST_PAGE) -> OperatorProcess:
         """Start the operator for floods; return at once."""
         return self.begin(
             flooded(),
@@ -50,7 +50,7 @@ class Flood(Scene):
             BONNY_WATCH_NAMESPACE=self.namespace,
         )
 
-    def sync(self, *, page_size: int = LIST_PAGE, within_seconds: float = SEEN_SECONDS) -> None:
+    def sync(self, *, page_size: int = LARGEST_PAGE, within_seconds: float = SEEN_SECONDS) -> None:
         """Start it, and return when it is ready."""
         self.begin_flooded(page_size=page_size).wait_ready(within_seconds=within_seconds)
 

@@ -70,10 +70,11 @@ class Led:
     """A stream that is led by hand: `tell` it what happened, at the time `now`."""
 
     def __init__(self, options: WatchOptions | None = None, *, chance: float = 0.5) -> None:
-        self.options = options or WatchOptions()
+        # Pages of one size; what makes them grow has tests of its own.
+        self.options = options or WatchOptions(page_size=watch.LIST_PAGE)
         self.chance = chance
         self.now = 1000.0
-        first = watch.start(WatchState(limit=self.options.page_size), self.options)
+        first = watch.start(WatchState(limit=min(self.options.page_size, watch.LIST_PAGE)), self.options)
         self.state: WatchState = first.state
         self.command: Command = first.command
         self.changes: list[Change] = []

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from bonny import Axn, Controller, Operator, Owned, Spec, Status, Version
 from bonny.core.backoff import Backoff
-from bonny.core.watch import LIST_PAGE, WatchOptions
+from bonny.core.watch import LARGEST_PAGE, WatchOptions
 from bonny.main import main
 from tests.support.handwritten import config_map
 from tests.support.loop_monitor import LoopMonitor
 
 LOOP_FILE = "loop.jsonl"
 WATCH_SECONDS = float(os.environ.get("TEST_WATCH_SECONDS", "200"))
-PAGE_SIZE = int(os.environ.get("TEST_PAGE_SIZE", str(LIST_PAGE)))
+PAGE_SIZE = int(os.environ.get("TEST_PAGE_SIZE", str(LARGEST_PAGE)))
 
 
 class GrainSpec(Spec):

@@ -166,7 +166,7 @@ operator = Operator(
         timeout=(WATCH_SECONDS, WATCH_SECONDS),
         grace=min(15.0, WATCH_SECONDS),
         deaf_after=DEAF_SECONDS,
-        page_size=int(os.environ.get("TEST_PAGE_SIZE", "500")),
+        page_size=int(os.environ.get("TEST_PAGE_SIZE", "2000")),
     ),
 )
 

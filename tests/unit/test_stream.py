@@ -144,7 +144,7 @@ async def test_after_an_error_of_a_subscriber_everything_is_told_anew(monkeypatc
         pauses(stream, watch.Line(line("ADDED", secret)))
     listener.fails_on = ""
 
-    assert await first_command(stream, monkeypatch) == watch.ListPage(500, "")
+    assert await first_command(stream, monkeypatch) == watch.ListPage(1000, ""), "its first page was small"
     pauses(stream, watch.Reply(200, page(thing("a", version=11), version=11)))
 
     assert listener.restores == 1

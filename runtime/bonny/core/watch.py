@@ -49,18 +49,20 @@ from .objects import (
 )
 
 EVENT_TYPES: Final = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
-# The page size of client-go (tools/pager): larger pages cost the API server memory, smaller ones round trips.
+# The page size of client-go (tools/pager), with which a list begins.
 LIST_PAGE: Final = 500
+# Small pages double up to this: each one costs the API server CPU for all objects of the kind.
+LARGEST_PAGE: Final = 2000
 # The limit of a page: it is decoded in one step and for a moment in memory three times. An object has at most 3 MiB.
 PAGE_BYTES: Final = 8 * 1024 * 1024
 # The limit of a page of one object, for a server that ignores `limit` and sends everything, and of a request for all
 # objects: about ten thousand objects of 5 KiB, which a pod of 256 MiB survives.
 WHOLE_BYTES: Final = 64 * 1024 * 1024
-# The divisor of the page size while pages are too large. Each try discards a page: 500, 62, 7, 1 are few tries.
+# The divisor of the page size while pages are too large. Each try discards a page: 500, 62, 7, 1.
 SMALLER: Final = 8
 # Load balancers cut idle flows after 240 s (Azure) to 350 s (AWS); a watch ends itself before that.
 WATCH_SECONDS: Final = (200.0, 230.0)
-# Time for a slow answer to arrive after the server ended the watch.
+# For a slow answer after the server ended the watch.
 WATCH_GRACE_SECONDS: Final = 15.0
 # Bookmarks come about once a minute. A stream without one for longer than this is deaf, not quiet.
 DEAF_SECONDS: Final = 150.0
@@ -71,8 +73,7 @@ WATCHES_AT_ONCE: Final = 10
 # client-go's reflector: 0.8 s to 30 s, reset after two quiet minutes.
 WATCH_BACKOFF: Final = Backoff(base=0.8, cap=30.0)
 QUIET_SECONDS: Final = 120.0
-# Upper bound for Retry-After: a proxy that asks for hours must not stop a stream for longer than the liveness probe
-# accepts (bonny.run.health).
+# Upper bound for Retry-After: a proxy that asks for hours must not stop a stream longer than /healthz accepts.
 LONGEST_ADVICE_SECONDS: Final = 120.0
 # The server sends the events of a gap as soon as the watch is open.
 CATCH_UP_SECONDS: Final = 1.0
@@ -87,8 +88,8 @@ EXPIRED_BEFORE_WHOLE: Final = 3
 class WatchOptions:
     """How one kind is listed and watched. Times are seconds."""
 
-    page_size: int = LIST_PAGE
-    """Maximum objects per page. Default 500, as client-go. Pages of large objects become smaller automatically."""
+    page_size: int = LARGEST_PAGE
+    """Maximum objects per page. Default 2000. Pages begin with 500; pages of large objects become smaller."""
 
     timeout: tuple[float, float] = WATCH_SECONDS
     """The server ends a watch after a time drawn from this range. Default 200 to 230 s."""
@@ -105,9 +106,7 @@ class WatchOptions:
 
     def __post_init__(self) -> None:
         if self.page_size < 1:
-            raise OptionError(
-                f"WatchOptions.page_size is {self.page_size}: use 1 or more, or leave it out for {LIST_PAGE}"
-            )
+            raise OptionError(f"WatchOptions.page_size is {self.page_size}: use 1 or more, or leave it out")
         if not 1 <= self.timeout[0] <= self.timeout[1]:
             raise OptionError(f"WatchOptions.timeout is {self.timeout}: use a range of seconds from 1 up")
 

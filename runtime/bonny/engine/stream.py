@@ -72,7 +72,7 @@ class Stream:
         self._options = options
         self._subscribers: list[Subscriber] = []
         shown = PARTIAL if kind.metadata_only else kind.gvk
-        self._state = watch.WatchState(limit=options.page_size, of=shown)
+        self._state = watch.WatchState(limit=min(options.page_size, watch.LIST_PAGE), of=shown)
         self._changed = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
         self._ran = False

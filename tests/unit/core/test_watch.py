@@ -13,6 +13,7 @@ from bonny.core import watch
 from bonny.core.store import Store
 from bonny.core.watch import (
     CATCH_UP_SECONDS,
+    LIST_PAGE,
     NEWEST,
     PAGE_BYTES,
     WATCHES_AT_ONCE,
@@ -276,6 +277,16 @@ def test_small_pages_grow_again_up_to_the_page_size() -> None:
     asked = [led.tell(Reply(200, page(thing(f"w{n}"), token=f"t{n}"))).command for n in range(5)]
 
     assert asked == [ListPage(4, "t0"), ListPage(8, "t1"), ListPage(16, "t2"), ListPage(20, "t3"), ListPage(20, "t4")]
+
+
+def test_pages_begin_with_500_objects_and_grow_while_they_are_small() -> None:
+    led = Led(WatchOptions())
+    asked = [led.command, *(led.tell(Reply(200, page(thing(f"w{n}"), token=f"t{n}"))).command for n in range(3))]
+    assert asked == [ListPage(500, ""), ListPage(1000, "t0"), ListPage(2000, "t1"), ListPage(2000, "t2")]
+
+    led = Led(WatchOptions())
+    quarter = page(thing("w", pad="x" * (PAGE_BYTES // 4)), token="t")
+    assert led.tell(Reply(200, quarter)).command == ListPage(500, "t")
 
 
 def test_a_page_that_is_nearly_too_large_is_followed_by_one_of_its_size() -> None:
@@ -726,7 +737,7 @@ def test_the_server_ends_a_watch_before_load_balancers_do_and_before_the_client(
 @pytest.mark.parametrize("lasts", [1.1, 50.0, 149.0])
 def test_silence_is_counted_over_all_watches_since_the_last_word(lasts: float) -> None:
     """Regression: each resume began at zero, and behind a balancer that ends streams politely a stream stayed deaf."""
-    led = watching(WatchOptions())
+    led = watching(WatchOptions(page_size=LIST_PAGE))
     led.tell(Line(bookmark(11)))
     spoke = led.now
 
