@@ -392,9 +392,12 @@ def compared(given: dict[str, Any]) -> None:
     hold(requirements_of("a=b,!c,d in (e,f)"), labels)
 
 
+def as_it_is_stored(given: dict[str, Any]) -> None:
+    fitting(as_stored(given, SCHEMA), SCHEMA)
+
+
 def checked(given: dict[str, Any]) -> None:
     stored = as_stored(given, SCHEMA)
-    fitting(stored, SCHEMA)
     for strict in (False, True):
         list(problems(stored, SCHEMA, "", strict=strict))
         with suppress(BonnyError):
@@ -413,6 +416,7 @@ def as_bytes(given: dict[str, Any]) -> None:
 
 OBJECTS: dict[str, Callable[[dict[str, Any]], object]] = {
     "checked": checked,
+    "stored": as_it_is_stored,
     "read": Shapes.spec_of,
     "the status is read": Shapes.status_of,
     "decoded": as_bytes,
@@ -426,9 +430,15 @@ OBJECTS: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
+# No lease waits for the checks of the developer tools, and they take longest.
+OF_TOOLS = ("checked",)
+
+
 @each_size
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", OBJECTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in OF_TOOLS else ()) for name in OBJECTS]
+)
 def test_an_object_is_read_in_linear_time(name: str, shape: str, large: bool) -> None:
     """Regression: a longer list of equal items, or of items that `default` changed, was merged in quadratic time; the
     path of each field repeated a long key; the fields of many managers were looked through for each field."""

@@ -239,14 +239,12 @@ SHAPES: dict[str, Callable[[int], Resource]] = {
 }
 
 
-# Each takes two seconds of CPU; of the conversions, one is enough for each commit.
-CONVERTED = "a mapping of objects"
+# Each takes two seconds of CPU; of each sort, one is enough for each commit.
+QUICK = "a mapping of objects"
 REQUESTS = [
-    *(pytest.param(review, shape, id=f"review of {name}") for name, shape in SHAPES.items()),
-    *(
-        pytest.param(conversion, shape, id=f"conversion of {name}", marks=() if name == CONVERTED else pytest.mark.slow)
-        for name, shape in SHAPES.items()
-    ),
+    pytest.param(request, shape, id=f"{sort} of {name}", marks=() if name == QUICK else pytest.mark.slow)
+    for sort, request in (("review", review), ("conversion", conversion))
+    for name, shape in SHAPES.items()
 ]
 
 
