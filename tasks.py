@@ -31,7 +31,7 @@ sys.path[:0] = [os.environ["PYTHONPATH"], str(ROOT)]
 Runner.input_sleep = 0.2
 
 CORES = os.cpu_count() or 1
-# Many tests wait for most of their time: so many workers keep the cores busy. Each takes about 1 GB.
+# Many tests wait for most of their time: so many workers keep the cores busy. Each takes up to 1.5 GB.
 WORKERS = 2 * CORES + 1
 
 PYTHON_FILES = "runtime hooks tests tools bench examples docs/reference/examples tasks.py"

@@ -79,12 +79,13 @@ Read = Callable[[Any], object]
 def seconds(read: Read, given: Any) -> float:
     """The CPU of one call. What is refused by an error of ours was read, too."""
     gc.disable()  # a collection looks at all objects of this process
-    began = time.process_time()
-    with suppress(*EXPECTED):
-        read(given)
-    taken = time.process_time() - began
-    gc.enable()
-    return taken
+    try:
+        began = time.process_time()
+        with suppress(*EXPECTED):
+            read(given)
+        return time.process_time() - began
+    finally:
+        gc.enable()
 
 
 def too_much_for_twice_the_size(read: Read, make: Callable[[int], Any], sizes: tuple[int, ...] = QUICK) -> str:
