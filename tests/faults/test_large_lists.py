@@ -49,6 +49,27 @@ def test_w3_while_a_list_is_under_way_objects_of_the_last_list_are_handled(flood
     flood.sandbox.eventually(lambda: flood.handled_names("delete") == {"g39"}, within_seconds=SEEN_SECONDS)
 
 
+def test_w3_objects_of_a_first_list_are_handled_page_by_page(flood: Flood) -> None:
+    """Two pages have come, the third is held back: with 100,000 objects it would be seconds until the last one."""
+    names = [f"g{number:02}" for number in range(2 * PAGE)]
+    flood.create(names)
+    flood.apply_grain("aa", size=7)
+    pages = iter(range(100))
+    held = flood.proxy.add(
+        Fault(effect := Hold(), on=lambda request: asks_for_more(flood, request) and next(pages) == 1)
+    )
+    flood.begin_flooded(page_size=PAGE)
+
+    flood.until_handled(2 * PAGE)
+    flood.until("aa", 7)
+
+    assert held.hits == 1
+    assert flood.handled_names() == {"aa", *names[: 2 * PAGE - 1]}
+    assert flood.operator.lines("in sync") == []
+    effect.until.set()
+    flood.sandbox.eventually(lambda: flood.handled_names() == {"aa", *names}, within_seconds=SEEN_SECONDS)
+
+
 def test_w3_a_token_that_expires_in_the_middle_of_a_list_starts_the_list_again(flood: Flood) -> None:
     names = [f"g{number:02}" for number in range(3 * PAGE)]
     flood.create(names)

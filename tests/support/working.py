@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any, cast
 
 from bonny import Axn, Controller, Kind, Scope
@@ -14,6 +15,7 @@ from bonny.engine.reconcile import Step
 from bonny.engine.router import Router
 from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker
+from bonny.kinds import Owned
 from bonny.pipeline import Pipeline
 from bonny.resource import Resource
 from tests.support.core import line, page
@@ -39,6 +41,7 @@ def worker_of(
     controller: Controller[Any] | None = None,
     client: object = None,
     recorder: KeptEvents | None = None,
+    owned: Mapping[Owned, Sequence[Stream]] = MappingProxyType({}),
 ) -> Worker:
     stream = Stream(NO_CLIENT, WIDGET, namespace=None, options=watch.WatchOptions())
     return Worker(
@@ -48,7 +51,7 @@ def worker_of(
         kind=WIDGET,
         client=cast("Client", client),
         recorder=recorder or KeptEvents(),
-        router=Router(primary=[stream], owned={}, backoff=QUICK, on_status=False),
+        router=Router(primary=[stream], owned=owned, backoff=QUICK, on_status=False),
         pipeline=Pipeline(steps),
     )
 

@@ -1195,6 +1195,45 @@ async def test_streams_that_come_in_time_are_waited_for(caplog: pytest.LogCaptur
     assert caplog.records == []
 
 
+async def test_objects_of_a_first_page_do_not_wait_for_the_whole_list() -> None:
+    streams = Streams()
+    settled = asyncio.create_task(streams.router.wait_until_synced())
+    streams.lists(streams.config_maps, version=10)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not settled.done()
+
+    Streams.tells(streams.widgets, first_page(thing("w1", version=5), version=10))
+
+    async with asyncio.timeout(5):
+        await settled
+    assert not streams.widgets.synced
+    assert streams.queued() == {W1: frozenset({Reason.ADDED})}
+
+
+async def test_objects_that_are_also_related_wait_for_the_whole_list() -> None:
+    """A handler that selects among them must not get a part of them."""
+    widgets = Stream(cast("Any", None), WIDGET, namespace=None, options=watch.WatchOptions())
+    peers = Related("example.com/v1", "Widget", plural="widgets", scope=Scope.NAMESPACED, keys=lambda _: [])
+    router = Router(primary=[widgets], owned={}, related={peers: [widgets]}, on_status=False)
+    settled = asyncio.create_task(router.wait_until_synced())
+    Streams.tells(widgets, first_page(thing("w1", version=5), version=10))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not settled.done()
+
+    Streams.lists(widgets, thing("w2", version=6), version=10)
+
+    async with asyncio.timeout(5):
+        await settled
+
+
+def first_page(*things: Resource, version: int) -> watch.Reply:
+    """A page that is not the last one."""
+    metadata = {"resourceVersion": str(version), "continue": "more"}
+    return watch.Reply(200, json.dumps({"metadata": metadata, "items": things}).encode())
+
+
 async def test_what_is_handled_after_a_restore_is_remembered(streams: Streams) -> None:
     gate = Gate()
     gate.open.set()

@@ -6,8 +6,9 @@ import asyncio
 import contextvars
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import pytest
@@ -18,16 +19,18 @@ from bonny.core.meters import Exemplar, Histogram
 from bonny.core.queue import Reason, Work
 from bonny.engine import slots as slots_module
 from bonny.engine.reconcile import Reconcile, Step
+from bonny.engine.stream import Stream
 from bonny.engine.worker import Worker
 from bonny.errors import Retry, Terminal
+from bonny.kinds import Owned
 from bonny.resource import Key
 from bonny.telemetry import tracing
-from tests.support.core import bookmark, page, thing
+from tests.support.core import bookmark, thing
 from tests.support.loops import LOOPS
 from tests.support.raising import PanicException
 from tests.support.virtual import Clock
 from tests.support.waiting import until
-from tests.support.working import QUICK, WIDGET, Quiet, at_work, lists, says, worker_of
+from tests.support.working import NO_CLIENT, QUICK, WIDGET, Quiet, at_work, lists, says, worker_of
 
 W1, W2 = Key("default", "w1"), Key("default", "w2")
 
@@ -37,13 +40,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
 
 
-def with_slots(count: int, *steps: Step) -> Worker:
+def with_slots(count: int, *steps: Step, owned: Mapping[Owned, Sequence[Stream]] = MappingProxyType({})) -> Worker:
     class Some(Quiet):
         max_concurrent: ClassVar[int] = count
 
         async def delete(self, axn: Axn[Any]) -> None: ...
 
-    return worker_of(*steps, controller=Some())
+    return worker_of(*steps, controller=Some(), owned=owned)
 
 
 def named(count: int) -> list[Any]:
@@ -650,17 +653,18 @@ def test_a_second_term_waits_for_the_streams_although_the_first_one_ended_before
         handled.append(axn.key.name)
 
     async def main() -> None:
-        worker = with_slots(2, notes)
-        stream = worker.router.primary[0]
+        config_map = Owned("v1", "ConfigMap")
+        children = Stream(NO_CLIENT, config_map, namespace=None, options=watch.WatchOptions())
+        worker = with_slots(2, notes, owned={config_map: [children]})
         running = asyncio.create_task(worker.run())
         await asyncio.sleep(1)
         await stopped(worker, running)
         async with at_work(worker):
             await asyncio.sleep(1)
-            await stream._step(watch.Reply(200, page(thing("w1"), token="t1")))
+            await lists(worker.router.primary[0], thing("w1"), thing("w2"))
             await asyncio.sleep(1)
             assert handled == []
-            await lists(stream, thing("w1"), thing("w2"))
+            await lists(children)
             await asyncio.sleep(1)
             assert sorted(handled) == ["w1", "w2"]
 

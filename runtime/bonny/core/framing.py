@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from ..errors import BonnyError
 
-# etcd refuses objects over 1.5 MiB and the API server over 2 MiB. 16 MiB is far above both, and still ends a stream
-# that never sends a line break.
+# The API server refuses objects over 2 MiB. 16 MiB still ends a stream that never sends a line break.
 LONGEST_LINE = 16 * 1024 * 1024
 
 

@@ -1,6 +1,5 @@
 """Own writes: what keys wrote and deleted, until the streams have shown it, and the names that keys follow.
 
-
 Rules, each with a test of its name in tests/unit/core/test_own_writes.py:
 - An event is own if a write of this key made exactly its version, whether it comes before or after the answer.
 - While a write is under way, each event of this key's objects is held; when the last write is answered, the foreign

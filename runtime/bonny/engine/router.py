@@ -142,8 +142,10 @@ class Router:
         self._keys_waiting_for_sync.clear()
 
     async def wait_until_synced(self) -> None:
-        """Return once every stream is in sync or blocked, or `SETTLE_SECONDS` after the first primary stream is."""
-        waits = {stream: asyncio.ensure_future(stream.wait_until_synced()) for stream in self.streams}
+        """Return once children and related objects are in sync or blocked and the others have a page, at most
+        `SETTLE_SECONDS` after the first primary stream."""
+        known = {stream for _, stream in (*self._owned, *self._related)}
+        waits = {of: asyncio.ensure_future(of.wait_until_synced(first_page=of not in known)) for of in self.streams}
         try:
             await asyncio.wait([waits[stream] for stream in self.primary], return_when=asyncio.FIRST_COMPLETED)
             _, late = await asyncio.wait(waits.values(), timeout=SETTLE_SECONDS)

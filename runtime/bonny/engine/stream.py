@@ -33,7 +33,7 @@ BLOCKING = (watch.ErrorKind.FORBIDDEN, watch.ErrorKind.MISSING)
 
 LONGEST_REFUSAL = 64 * 1024
 REFUSAL_SECONDS = 30.0
-# Yield to the event loop after differences have taken this long: a sweep can be as large as the store.
+# Yield to the event loop after differences have taken this long.
 SECONDS_AT_ONCE = 0.005
 PARTIAL = ("meta.k8s.io/v1", "PartialObjectMetadata")
 
@@ -125,9 +125,9 @@ class Stream:
         """Send every difference to `subscriber` from now on."""
         self._subscribers.append(subscriber)
 
-    async def wait_until_synced(self) -> None:
-        """Return once the stream is synced, or blocked."""
-        while not (self.synced or self.blocked):
+    async def wait_until_synced(self, *, first_page: bool = False) -> None:
+        """Return once the stream is synced or blocked; with `first_page` also once it has objects."""
+        while not (self.synced or self.blocked or (first_page and self.store)):
             self._changed.clear()
             await self._changed.wait()
 

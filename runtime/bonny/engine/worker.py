@@ -277,7 +277,7 @@ class Worker:
         """Build the axn and pass it through the pipeline."""
         self._actions[key] = action
         began = time.monotonic()
-        # Items of a list have no type, and metadata-only objects have the type PartialObjectMetadata.
+        # Items of a list have no type.
         resource: Resource = {**item.decode(), "apiVersion": self.kind.api_version, "kind": self.kind.kind}
         loop = asyncio.get_running_loop()
         context = self._context(key=key, emit=lambda *event: loop.call_soon_threadsafe(self._record, *event))

@@ -223,8 +223,7 @@ class Child:
                     # By the version alone: if another writer made it, our apply came after it, so nothing is missed.
                     changed = version != before["resourceVersion"] and (last is None or last.version != version)
                 else:
-                    # If our fields did not change, nothing was written: the version belongs to another writer's
-                    # change, whose event must not be taken for ours.
+                    # If our fields did not change, nothing was written: the version is another writer's.
                     changed = not same(self.ours, ours)
                 if changed:
                     wrote(version)

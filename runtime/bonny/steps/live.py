@@ -69,7 +69,7 @@ async def gather_all(request: Callable[[S], Awaitable[T]], subjects: Sequence[S]
         return [outcomes[number] for number in range(len(subjects))]
     finally:
         # The error's traceback holds this frame. If the frame held the error, too, the cycle would keep the whole
-        # reconcile in memory until the next garbage collection, which is rare.
+        # reconcile in memory until the next garbage collection.
         failed.clear()
         del ended, errors
 
