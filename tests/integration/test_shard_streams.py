@@ -50,8 +50,9 @@ class Rounds:
     def __init__(self, shared: Replicas) -> None:
         self._shared, self._number = shared, 0
 
-    def until_narrow(self, running: dict[str, OperatorProcess]) -> dict[str, dict[str, float]]:
-        """Return the objects of other replicas of the first round in which no child was among them."""
+    def until_narrow(self, running: dict[str, OperatorProcess], *, gate: bool) -> dict[str, dict[str, float]]:
+        """Return the objects of other replicas of the first round in which no child was among them, and with the gate
+        no handled object: children are selected a moment earlier."""
 
         def narrow() -> dict[str, dict[str, float]] | None:
             before = {pod: foreign(process) for pod, process in running.items()}
@@ -60,7 +61,10 @@ class Rounds:
             self._shared.wait_handled(str(self._number))
             after = {pod: foreign(process) for pod, process in running.items()}
             counts = {pod: {role: after[pod][role] - before[pod][role] for role in after[pod]} for pod in running}
-            return counts if not any(each["child"] for each in counts.values()) else None
+            foreign_ones = [
+                each[role] for each in counts.values() for role in ("child", *(["handled"] if gate else []))
+            ]
+            return counts if not any(foreign_ones) else None
 
         return Sandbox.eventually(narrow, within_seconds=WITHIN_SECONDS) or {}
 
@@ -88,7 +92,7 @@ def test_each_replica_receives_its_own_children_and_with_the_gate_its_own_object
     running = {pod: shared.start(pod) for pod in ("a", "b")}
     shared.wait_even("a", "b")
     rounds = Rounds(shared)
-    counts = rounds.until_narrow(running)
+    counts = rounds.until_narrow(running, gate=gate)
     for child in children(chosen, "streamed"):
         labels = child["metadata"]["labels"]
         assert labels[BUCKET] == str(bucket_of(labels["bonny.dev/owner-uid"], VALUES))
@@ -100,7 +104,7 @@ def test_each_replica_receives_its_own_children_and_with_the_gate_its_own_object
     shared.wait_even("a")
     running["c"] = shared.start("c").wait_ready()
     shared.wait_even("a", "c")
-    counts = rounds.until_narrow(running)
+    counts = rounds.until_narrow(running, gate=gate)
     assert gate == (counts["a"]["handled"] == 0.0), counts
     lists = [line for process in running.values() for line in process.lines("watch failed")]
     assert lists == [], "a watch that continues does not fail"

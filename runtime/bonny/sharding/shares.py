@@ -28,7 +28,7 @@ from ..core.lease import LeaseRecord
 from ..core.objects import Item
 from ..core.store import Delta, Store
 from ..engine.stream import Stream
-from ..resource import Key, Resource
+from ..resource import Key
 from ..run.leader import LEASE, REQUEST_ERRORS, own_identity
 from ..run.supervisor import cancelled, first_of
 from .assignment import MEMBER_PERIODS, Plan, View, identity_of_all
@@ -176,9 +176,7 @@ class Shares:
             self._changed.clear()
             kept = {bucket for bucket, held in self.held.items() if not held.given_up.is_set()}
             recent = clock() - self._timing.retry_period / 2
-            waiting = {
-                bucket for bucket in self._refused if self._unchanged(bucket) and self._refused[bucket][1] > recent
-            }
+            waiting = {bucket for bucket, (_, at) in self._refused.items() if at > recent and self._unchanged(bucket)}
             plan = self._view.plan(kept=kept, busy=self.held.keys() | waiting, now=clock())
             self._follow(plan, leases.store)
             await pause(self._timing.retry_period / 4, wake=self._changed)
@@ -291,8 +289,7 @@ class Shares:
         every, timing = MEMBER_PERIODS * self._timing.retry_period, self._timing
         while True:
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-            metadata: Resource = dict(zip(("namespace", "name"), self._member, strict=True))
-            metadata["labels"] = {MEMBER_LABEL: self._name}
+            metadata = {"namespace": self._namespace, "name": self._member.name, "labels": {MEMBER_LABEL: self._name}}
             spec = {"holderIdentity": self._identity, "renewTime": now, "leaseDurationSeconds": timing.lease_duration}
             body = {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": metadata, "spec": spec}
             try:
