@@ -66,8 +66,32 @@ def test_w3_objects_of_a_first_list_are_handled_page_by_page(flood: Flood) -> No
     assert held.hits == 1
     assert flood.handled_names() == {"aa", *names[: 2 * PAGE - 1]}
     assert flood.operator.lines("in sync") == []
+    # The key waits for its own write, which no stream shows yet, and no longer than 5 s.
+    flood.sandbox.delete("v1", "ConfigMap", "aa", namespace=flood.namespace)
+    flood.until("aa", 7)
     effect.until.set()
     flood.sandbox.eventually(lambda: flood.handled_names() == {"aa", *names}, within_seconds=SEEN_SECONDS)
+
+
+def test_w3_an_object_that_was_deleted_during_a_first_list_gets_no_child(flood: Flood) -> None:
+    """The list is complete only after its last page, and shows a deletion no earlier."""
+    flood.create([f"g{number:02}" for number in range(2 * PAGE)])
+    flood.apply_grain("aa", size=7)
+    flood.proxy.add(Fault(effect := Hold(), on=lambda request: asks_for_more(flood, request)))
+    flood.begin_flooded(page_size=PAGE)
+    flood.until("aa", 7)
+
+    flood.remove(["aa"])
+    flood.sandbox.delete("v1", "ConfigMap", "aa", namespace=flood.namespace)
+
+    flood.sandbox.eventually(
+        lambda: "was deleted, but the watch has not reported it yet" in flood.operator.text, within_seconds=SEEN_SECONDS
+    )
+    assert flood.sandbox.get("v1", "ConfigMap", "aa", namespace=flood.namespace) is None
+    assert flood.handled_names("delete") == set()
+    effect.until.set()
+    flood.sandbox.eventually(lambda: flood.handled_names("delete") == {"aa"}, within_seconds=SEEN_SECONDS)
+    assert flood.sandbox.get("v1", "ConfigMap", "aa", namespace=flood.namespace) is None
 
 
 def test_w3_a_token_that_expires_in_the_middle_of_a_list_starts_the_list_again(flood: Flood) -> None:

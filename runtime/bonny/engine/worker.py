@@ -134,7 +134,7 @@ class Worker:
                 log.warning("cancelled running handlers: grace period exceeded", extra=extra)
 
     def _begin(self, settled: asyncio.Task[None]) -> None:
-        """The streams are in sync, or late: give out keys from now on."""
+        """The streams are ready, or late: give out keys from now on."""
         if not settled.cancelled() and not self._slots.ended.is_set():
             self.router.wake = self._slots.wake
             self._slots.start()

@@ -127,7 +127,7 @@ class BucketTerm(Leadership):
             self.refused.set()
         command = super()._step(event)
         if isinstance(event, lease.Stored) and isinstance(command, lease.LeaseWait) and self._candidate.known:
-            # A process that wakes up once for all of its buckets needs a third less CPU at rest.
+            # The process wakes up once for all of its buckets (docs/decisions/0120).
             period = self._candidate.timing.retry_period
             renews = event.sent + period * (1.0 - (event.sent / period - PHASE) % 1.0)
             self._candidate = replace(self._candidate, renews=renews)
